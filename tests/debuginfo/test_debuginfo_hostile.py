@@ -15,6 +15,7 @@ from debuginfo.test_debuginfo_lines import built, code_of
 from effort import rounds
 from elfbuilder import ElfBuilder
 from walkback.debuginfo import DebugLines
+from walkback.debuginfo.lines import _owners as owners
 from walkback.elf import ElfFile
 
 SECTIONS = ["info", "abbrev", "str", "line", "line_str", "rnglists", "addr", "str_offsets", "ranges", "sup"]
@@ -187,3 +188,27 @@ def test_time_and_memory_are_bounded(make: type) -> None:
     assert len(lines) == len(CODE)
     assert peak < 64 * len(elf.data) + (32 << 20)
     assert time.process_time() - begin < 20
+
+
+def test_the_unit_of_an_address_is_that_of_the_last_range_that_begins_before_and_reaches_it() -> None:
+    chance = random.Random(3)
+    for _ in range(rounds(300, 30)):
+        code = np.array([(begin := chance.randrange(60), begin + chance.randrange(20), unit) for unit in range(12)])
+        addresses = np.arange(90, dtype=np.uint64)
+        wanted = []
+        for address in range(90):
+            around = [
+                (begin, -unit) for begin, behind, unit in code.tolist() if begin <= address < behind and begin >= 5
+            ]
+            wanted.append(-max(around)[1] if around else -1)
+        assert owners(code.astype(np.uint64), addresses, 5).tolist() == wanted
+
+
+def test_many_ranges_before_one_that_reaches_far_cost_little() -> None:
+    count = 300_000
+    begin = np.arange(count, dtype=np.uint64)
+    code = np.column_stack((begin, begin + np.uint64(1), begin))
+    code[0, 1] = 10 * count
+    begun = time.process_time()
+    assert set(owners(code, np.arange(count, 2 * count, dtype=np.uint64), 0).tolist()) == {0}
+    assert time.process_time() - begun < 10

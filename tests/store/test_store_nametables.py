@@ -18,6 +18,7 @@ from walkback.segments.database import connect
 from walkback.stacks.profile import NamedFrames
 from walkback.store.names import KeptNames, joined, names_of, names_to_ends, read_names, write_names
 from walkback.store.store import Store
+from walkback.symbols.sourceline import SourceLine
 
 _HIGHEST = f"'{2**64 - 1}'::UBIGINT"
 _TWO = "concat('a', chr(10), 'b')"
@@ -185,3 +186,15 @@ def test_names_are_written_and_read_back(tmp_path: Path) -> None:
         assert list(read_names(db, [tmp_path / "names.parquet"], ["bb", None, "cc"]).rows()) == [
             (0, *row[1:]) for row in names.rows() if row[0]
         ]
+
+
+def test_calls_without_names_are_not_kept() -> None:
+    """As where the file is missing that has them; what remains would be taken for a function that begins there."""
+    address, offset = np.array([0x120, 0x130], np.uint64), np.array([0x20, 0x30], np.uint64)
+    frames = NamedFrames(["run", "run"], ["/a", "/a"], address, np.zeros(2, np.bool_), offset)
+    unnamed, named = SourceLine(None, 0, None), SourceLine(None, 0, "step")
+    found = names_of(["ab"], np.zeros(2, np.int64), frames, [(unnamed, unnamed), (unnamed, named)])
+    assert list(found.rows()) == [(0, 0x100, 0x30, ("run",)), (0, 0x130, 0, ("step", "run"))]
+    answers = found.find(["ab"], np.zeros(2, np.int64), address)
+    assert [answers.start(number) for number in range(2)] == [0x100, 0x100]
+    assert [answers.inlined(number) for number in range(2)] == [(), ("step",)]

@@ -22,6 +22,7 @@ from walkback.debuginfo.files import DebugFile, DebugSource, debug_source
 from walkback.debuginfo.split import SplitUnits
 from walkback.elf import DEBUG_ROOTS, ElfFile, FileSearch
 from walkback.elf import layout as elf_layout
+from walkback.symbols.holders import LastAbove
 from walkback.symbols.sourceline import SourceLine
 
 _TIMES = 8
@@ -223,20 +224,9 @@ def _owners(code: U64, addresses: U64, lowest: int) -> I64:
     """The unit of each address, of several the first of those whose code begins last; -1 where there is none."""
     code = code[code[:, 0] >= np.uint64(lowest)][::-1]
     code = code[np.argsort(code[:, 0], kind="stable")]
-    found = np.full(len(addresses), -1, np.int64)
     if not len(code):
-        return found
-    begin, behind, unit = code.T
-    most = np.maximum.accumulate(behind)
-    at = np.searchsorted(begin, addresses, "right") - 1
-    left = np.flatnonzero(at >= 0)
-    for _ in range(len(code)):
-        here = at[left]
-        inside = addresses[left] < behind[here]
-        found[left[inside]] = unit[here[inside]].astype(np.int64)
-        # What begins before may reach further.
-        left = left[~inside & (addresses[left] < most[here]) & (here > 0)]
-        if not len(left):
-            break
-        at[left] -= 1
-    return found
+        return np.full(len(addresses), -1, np.int64)
+    begin, behind, unit = (column.copy() for column in code.T)
+    # What begins before may reach further.
+    place = LastAbove(behind).find(np.searchsorted(begin, addresses, "right") - 1, addresses)
+    return np.where(place >= 0, unit[place].astype(np.int64), -1)

@@ -55,27 +55,24 @@ class KeptNames(OneLine):
     def __len__(self) -> int:
         return len(self.module)
 
-    @property
-    def inlined(self) -> Bools:
-        """Which rows are of an address with inlined calls, and not of a function."""
-        return np.fromiter((len(calls) > 1 for calls in self.calls), np.bool_, len(self.calls))
-
     def find(self, build_ids: Sequence[str | None], module: Numbers, address: U64) -> KeptAnswers:
         """What is known of addresses in files with these build IDs, each by its number there."""
         numbers = {build_id: number for number, build_id in enumerate(self.build_ids)}
         of_each = np.array([*(numbers.get(one or "", -1) for one in build_ids), -1], np.int64)
         here = of_each[np.asarray(module, np.int64)]
-        inlined = self.inlined
+        first = np.searchsorted(self.module, np.arange(len(self.build_ids) + 1))
         function, exact = np.full(len(address), -1, np.int64), np.full(len(address), -1, np.int64)
         for number in np.unique(here[here >= 0]).tolist():
             asked = np.flatnonzero(here == number)
-            ours = np.flatnonzero((self.module == number) & ~inlined)
+            begin, end = int(first[number]), int(first[number + 1])
+            inlined = np.fromiter((len(calls) > 1 for calls in self.calls[begin:end]), np.bool_, end - begin)
+            ours = begin + np.flatnonzero(~inlined)
             if len(ours):
-                begin = self.start[ours]
-                last = LastAbove(begin + self.reach[ours] + np.uint64(1))
-                place = last.find(np.searchsorted(begin, address[asked], "right") - 1, address[asked])
+                start = self.start[ours]
+                last = LastAbove(start + self.reach[ours] + np.uint64(1))
+                place = last.find(np.searchsorted(start, address[asked], "right") - 1, address[asked])
                 function[asked] = np.where(place >= 0, ours[place], -1)
-            ours = np.flatnonzero((self.module == number) & inlined)
+            ours = begin + np.flatnonzero(inlined)
             if len(ours):
                 place = np.minimum(np.searchsorted(self.start[ours], address[asked]), len(ours) - 1)
                 exact[asked] = np.where(self.start[ours[place]] == address[asked], ours[place], -1)
@@ -141,7 +138,8 @@ def names_of(
     starts = (address - offset).tolist()
     bare = [symbols[row] == function_at(frames.module[row], starts[row]) for row in found.tolist()]
     chosen = [() if is_bare else (symbols[row],) for row, is_bare in zip(found.tolist(), bare, strict=True)]
-    deep = np.array([row for row in found.tolist() if inlined[row]], np.int64)
+    # Calls that have no names, as where a file with debug information is missing, say nothing.
+    deep = np.array([row for row in found.tolist() if any(line.function for line in inlined[row])], np.int64)
     calls = [(*(line.function for line in inlined[row]), symbols[row]) for row in deep.tolist()]
     rows = np.concatenate((found, deep))
     return _sorted(

@@ -61,6 +61,7 @@ class Naming:
             self._ask_files(frames, chosen, np.flatnonzero(asked), symbol, found)
         else:
             self._ask_files(frames, chosen, np.flatnonzero(asked & (~known | unnamed)), symbol, found)
+        short = self.demangle == "short"
         for row in np.flatnonzero(known).tolist():
             start, file = kept.start(row), shown[int(module[row])]
             # The file may have lost since what it said when the stacks were added.
@@ -68,8 +69,9 @@ class Naming:
                 found.offset[row] = int(address[row]) - start
                 symbol[row] = kept.symbol(row) or function_at(file, start)
             if not found.inlined[row] and found.file[row] is None:
-                found.inlined[row] = tuple(SourceLine(None, 0, name) for name in kept.inlined(row))
-        if self.demangle == "short":
+                its = (shortened(name) if short else name for name in kept.inlined(row))
+                found.inlined[row] = tuple(SourceLine(None, 0, name) for name in its)
+        if short:
             symbol = [name and shortened(name) for name in symbol]
         modules = [shown[number] if number >= 0 else "" for number in module.tolist()]
         kernel = np.array([one.startswith("[kernel") for one in [*shown, ""]], np.bool_)[module]
