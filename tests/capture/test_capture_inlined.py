@@ -93,8 +93,13 @@ def test_formats_show_inlined_calls_each_in_its_way(program: Path) -> None:
     frames = json.loads(text("json"))["frames"]
     assert [one["symbol"] for one in frames if one["how"] == "inlined"] == ["inner", "middle"]
     thread = json.loads(text("firefox"))
-    table = thread["shared"]["frameTable"] if "shared" in thread else thread["threads"][0]["frameTable"]
+    shared = thread["shared"]
+    table, symbols = shared["frameTable"], shared["nativeSymbols"]
     assert sorted(table["inlineDepth"])[-3:] == [0, 1, 2]
+    # The viewer marks what is inlined where it knows in which function.
+    owners = [table["nativeSymbol"][row] for row, depth in enumerate(table["inlineDepth"]) if depth]
+    assert [shared["stringArray"][symbols["name"][owner]] for owner in owners] == ["outer", "outer"]
+    assert len(set(zip(symbols["libIndex"], symbols["address"], symbols["name"], strict=True))) == symbols["length"]
 
 
 def test_the_text_has_no_offset_in_what_is_inlined(program: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from walkback.base.arrays import Numbers, numbered
+from walkback.base.arrays import I64, Numbers, numbered
 from walkback.base.text import base_name, clean
 from walkback.export.tables import Series, StringTable, series_of
 from walkback.stacks.profile import CodeMapping, NamedFrames, Profile
@@ -122,15 +122,16 @@ def _shared(profile: Profile, modules: Sequence[str], tree: PrefixTree) -> dict[
     sources = [file for file in dict.fromkeys(files) if file]
     source_of = {file: number for number, file in enumerate(sources)}
     addresses = [address if address < 2**53 else -1 for address in frames.address.tolist()]
+    symbols, symbol_of = _native_symbols(frames, number_of)
     tables = {
         "frameTable": {
             "length": count,
             "address": addresses,
-            "inlineDepth": _inline_depths(frames),
+            "inlineDepth": (np.arange(count) - _around(frames)).tolist(),
             "category": [_KERNEL if kernel else _USER for kernel in frames.kernel.tolist()],
             "subcategory": [0] * count,
             "func": function_of.tolist(),
-            "nativeSymbol": [None] * count,
+            "nativeSymbol": symbol_of,
             "innerWindowID": [0] * count,
             "line": [line or None for line in frames.line or [0] * count],
             "column": [None] * count,
@@ -152,7 +153,13 @@ def _shared(profile: Profile, modules: Sequence[str], tree: PrefixTree) -> dict[
             "host": [None] * len(modules),
             "type": [_LIBRARY] * len(modules),
         },
-        "nativeSymbols": {"length": 0, "libIndex": [], "address": [], "name": [], "functionSize": []},
+        "nativeSymbols": {
+            "length": len(symbols),
+            "libIndex": [library for library, _, _ in symbols],
+            "address": [address for _, address, _ in symbols],
+            "name": [strings[name] for _, _, name in symbols],
+            "functionSize": [None] * len(symbols),
+        },
         "sources": {
             "length": len(sources),
             "id": [None] * len(sources),
@@ -166,13 +173,30 @@ def _shared(profile: Profile, modules: Sequence[str], tree: PrefixTree) -> dict[
     return {**tables, "stringArray": list(strings.numbers)}
 
 
-def _inline_depths(frames: NamedFrames) -> list[int]:
-    """How deep each frame is inlined in another, which the inlined calls follow from the outermost to the innermost."""
-    if frames.inlined is None:
-        return [0] * len(frames)
+def _around(frames: NamedFrames) -> I64:
+    """The frame that each is inlined in; those calls follow it, from the outermost to the innermost."""
     number = np.arange(len(frames))
-    depths: list[int] = (number - np.maximum.accumulate(np.where(frames.inlined, 0, number))).tolist()
-    return depths
+    return number if frames.inlined is None else np.maximum.accumulate(np.where(frames.inlined, 0, number))
+
+
+def _native_symbols(
+    frames: NamedFrames, number_of: dict[str, int]
+) -> tuple[list[tuple[int, int, str]], list[int | None]]:
+    """The functions in files that frames are of, also by inlined calls: file, address and name; and that of each frame.
+
+    The viewer marks what is inlined only where it knows in which.
+    """
+    offset = np.zeros(len(frames), np.uint64) if frames.offset is None else frames.offset
+    starts = (frames.address - offset).tolist()
+    numbers: dict[tuple[int, int, str], int] = {}
+    found: list[int | None] = []
+    for frame in _around(frames).tolist():
+        symbol, library = frames.symbol[frame], number_of.get(frames.module[frame])
+        if symbol is None or library is None or starts[frame] >= 2**53:
+            found.append(None)
+        else:
+            found.append(numbers.setdefault((library, starts[frame], clean(symbol)), len(numbers)))
+    return list(numbers), found
 
 
 def _or_none(numbers: Numbers) -> list[int | None]:
