@@ -122,6 +122,12 @@ class DebugFile:
                     return elf
         return None
 
+    @cached_property
+    def lacks(self) -> str | None:
+        """The name of that file, if it is nowhere."""
+        link = _alternate_link(self.elf)
+        return link.name if link is not None and self.alternate is None else None
+
     def _alternate(self) -> DebugSource | None:
         if self.alternate is not None:
             with contextlib.suppress(WalkbackError, ValueError):

@@ -78,7 +78,7 @@ class DebugLines:
 
     @property
     def missing(self) -> list[str]:
-        """Files of split units that were looked for and are nowhere."""
+        """Files of split units, and of what dwz moved, that were looked for and are nowhere."""
         return list(self._missing)
 
     @property
@@ -95,6 +95,8 @@ class DebugLines:
         nothing: list[tuple[SourceLine, ...]] = [()] * len(addresses)
         if file is None or not len(addresses):
             return nothing
+        if file.lacks is not None:
+            self._missing[file.lacks] = None
         wanted, number = np.unique(np.asarray(addresses, np.uint64), return_inverse=True)
         owner = _owners(file.code, wanted, self._lowest)
         order = np.argsort(owner, kind="stable")
@@ -110,7 +112,7 @@ class DebugLines:
             self._names.find(source, its)
         for one in asked:
             for row, lines in zip(one.rows.tolist(), self._answers(one), strict=True):
-                found[row] = lines
+                found[row] = _with_names(lines)
         return [found[place] for place in number.tolist()]
 
     @cached_property
@@ -218,6 +220,11 @@ class _Program:
             return None
         its = self.source.text(int(self._folders[folder])) if folder < len(self._folders) else None
         return os.path.join(self.folder or "", its or "", name)
+
+
+def _with_names(lines: tuple[SourceLine, ...]) -> tuple[SourceLine, ...]:
+    """Without the inlined calls whose names are in a missing file; the function around them is named elsewhere."""
+    return (*(one for one in lines[:-1] if one.function), *lines[-1:])
 
 
 def _owners(code: U64, addresses: U64, lowest: int) -> I64:
