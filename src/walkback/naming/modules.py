@@ -103,7 +103,12 @@ class Module:
         return f"{where} has {has}, and {(self.build_id or b'').hex()} was recorded"
 
     def _has_changed(self, found: ElfFile) -> bool:
-        return self.recorded is not None and found.file is not None and found.file.status.st_ctime_ns > self.recorded
+        if self.recorded is None or found.file is None:
+            return False
+        status = found.file.status
+        # A link, as perf makes one for its cache, changes this time as well.
+        is_linked = status.st_nlink > 1 and status.st_mtime_ns <= self.recorded
+        return status.st_ctime_ns > self.recorded and not is_linked
 
     def _candidates(self) -> Iterator[ElfFile]:
         if self.opened is not None:
