@@ -93,6 +93,24 @@ def test_a_command_gets_what_this_process_was_started_with(sampler: str, tmp_pat
     assert found[0] == found[1]
 
 
+@needs_events
+def test_a_program_that_was_deleted_or_replaced_is_walked(tmp_path: Path) -> None:
+    program = built(tmp_path, SHARES, "-DROUNDS=100000")
+    for replaced in (False, True):
+        kept = tmp_path / "kept"
+        shutil.copy(program, kept)
+        with subprocess.Popen([program]) as process:
+            assert eventually(lambda pid=process.pid: Path(f"/proc/{pid}/exe").resolve() == program)
+            program.unlink()
+            if replaced:
+                shutil.copy("/bin/true", program)
+            done = run("record", "-p", str(process.pid), "-d", "2", "--format", "folded", "-o", "-")
+            process.kill()
+        stacks = folded(done)
+        assert weight_in(stacks, "main") == weight_in(stacks, "_start") > 5
+        shutil.move(kept, program)
+
+
 def test_what_stands_behind_a_command_is_the_command_s(tmp_path: Path) -> None:
     run("record", "-o", tmp_path / "out.html", "touch", "--", "-o", cwd=tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"out.html", "-o"}

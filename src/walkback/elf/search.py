@@ -99,8 +99,8 @@ class FileSearch:
     ) -> Iterator[str]:
         """Files that may be the one with this name and build ID, first those at `places`.
 
-        A `process` that has mapped it may have another root, as in a container. Whoever opens one looks at its build
-        ID.
+        A `process` that has mapped it may have another root, as in a container, and still has what was deleted. Whoever
+        opens one looks at its build ID.
         """
         for place in places:  # also where nothing is, so that it can be said why
             self._is_there(name, place)
@@ -108,8 +108,10 @@ class FileSearch:
         if not build_id:
             return
         inside = f"/proc/{process}/root{name}"
-        if process and self.sysroot is None and name.startswith("/") and self._is_there(name, inside):
-            yield inside
+        if process and self.sysroot is None and name.startswith("/"):
+            if self._is_there(name, inside):
+                yield inside
+            yield from _deleted(name, process)
         text = build_id.hex()
         own = [f"{self.sysroot}{root}" for root in _PROGRAM_ROOTS] if self.sysroot is not None else []
         for root in (*self.roots, *own, *_PROGRAM_ROOTS):
@@ -282,3 +284,14 @@ def _build_id(elf: ElfFile) -> bytes | None:
     with contextlib.suppress(ElfError):
         return elf.build_id
     return None
+
+
+def _deleted(name: str, process: int) -> Iterator[str]:
+    """A file that is not under its name any more, as a process that runs has mapped it."""
+    folder = f"/proc/{process}/map_files"
+    with contextlib.suppress(OSError):
+        for entry in os.listdir(folder):
+            with contextlib.suppress(OSError):  # unmapped since
+                if os.readlink(f"{folder}/{entry}") == f"{name} (deleted)":
+                    yield f"{folder}/{entry}"
+                    return
