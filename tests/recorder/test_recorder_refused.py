@@ -138,6 +138,14 @@ def test_memory_is_read_in_another_way_where_the_usual_one_is_refused(tmp_path: 
     assert weight_in(stacks, "_start") > 0.9 * sum(stacks.values())
 
 
+def test_stops_that_do_not_come_in_time_are_said(tmp_path: Path) -> None:
+    with subprocess.Popen([built(tmp_path, MANY)]) as process:
+        command = (WALKBACK, "record", "-p", str(process.pid), "-d", "1", "-F", "100000", "--sampler", "stops")
+        done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path)
+        process.kill()
+    assert re.search(rb"threads were stopped \d+ times, and should have been \d+ times", done.stderr)
+
+
 def test_where_stops_are_refused_too_the_command_does_not_run(tmp_path: Path, calls: tuple[int, int]) -> None:
     done = record(tmp_path, calls, "--", "touch", tmp_path / "ran")
     assert done.returncode == 3

@@ -62,7 +62,8 @@ def reason(tid: int, why: str) -> str:
     status = _status(tid)
     tracer = status.get("TracerPid", "0")
     if why.startswith("it may not") and tracer != "0":
-        return f"{why}: process {tracer} is tracing it"
+        # A thread is.
+        return f"{why}: process {_status(int(tracer)).get('Tgid', tracer)} is tracing it"
     if why == NOT_IN_TIME:
         return f"{why} (state {status.get('State', 'unknown')})"
     return why

@@ -31,6 +31,8 @@ from walkback.walking.walker import LIMIT
 
 _LOOK = 0.05
 """Seconds after which new processes are looked for."""
+_ENOUGH = 256
+"""Bytes of what the kernel says of a thread that have its name and its state."""
 _AT_FIRST = 4
 """Threads that are stopped before it is known how long they take; then twice as many, and so on."""
 _LONGEST = 0.25
@@ -121,13 +123,16 @@ class Stops:
 
     def __iter__(self) -> Iterator[SampleBatch]:
         due = look = time.monotonic()
-        last = due - self._interval
+        last, first, rounds = due - self._interval, due, 0
         while not self._stopped and (self._until is None or due < self._until):
             if due >= look:
+                looked = time.monotonic()
                 self._find_processes()
-                look = due + _LOOK
+                # A process with thousands of threads takes long to look at.
+                look = due + max(_LOOK, 20 * (time.monotonic() - looked))
             if self._pid not in self._processes:
-                return
+                break
+            rounds += 1
             # Where there is more to do than the interval has room for, a sample stands for a longer time.
             began = time.monotonic()
             self._period, last = began - last, began
@@ -136,6 +141,12 @@ class Stops:
             # What took longer than the interval is not made up for by samples without a pause.
             due = max(due + self._interval, time.monotonic())
             time.sleep(max(0.0, due - time.monotonic()))
+        wanted = int((time.monotonic() - first) / self._interval)
+        if rounds < wanted // 2:
+            self.troubles.append(
+                f"threads were stopped {rounds} times, and should have been {wanted} times: there are too many of them,"
+                " or the machine is too busy"
+            )
 
     def _find_processes(self) -> None:
         """Take in what the processes have started, and forget those that have ended."""
@@ -230,7 +241,11 @@ def _children(pid: int) -> list[int]:
 def _state(pid: int, tid: int) -> bytes:
     """The letter for what a thread does; X where it has ended."""
     try:
-        contents = Path(f"/proc/{pid}/task/{tid}/stat").read_bytes()
+        file = os.open(f"/proc/{pid}/task/{tid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            contents = os.read(file, _ENOUGH)
+        finally:
+            os.close(file)
     except OSError:
         return b"X"
     # The name before it stands in brackets, and may have any.
