@@ -80,7 +80,7 @@ def main() -> None:
 
     for number in range(THREADS):
         threading.Thread(target=work, args=(number * SLOT,), daemon=True).start()
-    while not all(shared[number * SLOT] for number in range(THREADS)):
+    while not all(any(shared[number * SLOT : number * SLOT + 4]) for number in range(THREADS)):
         pass
     print("ready", flush=True)
     sys.stdin.read()
