@@ -6,15 +6,21 @@ import contextlib
 import itertools
 import os
 import struct
+import sys
 from pathlib import Path
+
+import numpy as np
 
 from walkback.capture.live.maps import Maps, MapsLine
 from walkback.capture.live.status import name_in
 from walkback.capture.perfdata import layout
+from walkback.capture.perfdata._records import scan
 from walkback.symbols.kallsyms import KERNEL, kernel_build_id
 
 _TRAILER = struct.pack("=iiQII", 0, 0, 0, 0, 0)
 """What records other than samples end with: process, thread, time, processor."""
+_STATE = (layout.MMAP, layout.COMM, layout.EXIT, layout.FORK, layout.MMAP2)
+_ROWS = 1 << 12
 _FIRST_LINES = 1 << 12
 """Of kallsyms, in which the kernel's first code is."""
 
@@ -86,6 +92,16 @@ def _record(kind: int, misc: int, fields: bytes, name: str) -> bytes:
     text = os.fsencode(name) + b"\0"
     body = fields + text.ljust((len(text) + 7) & ~7, b"\0") + _TRAILER
     return struct.pack("=IHH", kind, misc, 8 + len(body)) + body
+
+
+def changes(data: bytearray) -> bytearray:
+    """Those of these records that say what runs."""
+    view, position, found = memoryview(data), 0, bytearray()
+    while position < len(data):
+        kind, _, offset, size, position, _ = scan(view, position, len(data), sys.byteorder == "big", _ROWS)
+        for i in np.flatnonzero(np.isin(kind, _STATE)).tolist():
+            found += view[int(offset[i]) : int(offset[i] + size[i])]
+    return found
 
 
 def all_processes() -> list[int]:

@@ -35,15 +35,13 @@ from walkback.capture.recorder.away import Away
 from walkback.capture.recorder.buildids import BuildIds
 from walkback.capture.recorder.events import OFF_CPU, EventChoice, Sampling, attributes
 from walkback.capture.recorder.perfevent import LockedError, OpenEvents, allow_files, explained
-from walkback.capture.recorder.present import Present, all_processes, process_of, threads_of
+from walkback.capture.recorder.present import Present, all_processes, changes, process_of, threads_of
 from walkback.capture.recorder.trimming import trimmed
 
 _MACHINES = {"x86_64": "AMD64", "aarch64": "AArch64", "s390x": "s390x"}
 _BYTEORDER: ByteOrder = "big" if sys.byteorder == "big" else "little"
 _ROUND = struct.pack("=IHH", layout.FINISHED_ROUND, 0, 8)
 _ROWS = 1 << 12
-_STATE = (layout.MMAP, layout.COMM, layout.EXIT, layout.FORK, layout.MMAP2)
-"""Records that say what runs."""
 _SMALLEST_RING, _LARGEST_RING, _ALL_RINGS = 1 << 17, 1 << 23, 1 << 26
 _MANY_EVENTS = 200
 """In a second, where nobody knows."""
@@ -318,7 +316,7 @@ class Recorder(RecordSource):
         data += self._read(self._opened, self.sampling.stack_bytes)
         self._put(data)
         if renewing:
-            self._queue.put(_Anew(running + _changes(data)))
+            self._queue.put(_Anew(running + changes(data)))
 
     def _put(self, data: bytearray) -> None:
         self._given += len(data)
@@ -394,13 +392,3 @@ class Recorder(RecordSource):
         data = self._read(former, sampling.stack_bytes)
         former.close()
         return data
-
-
-def _changes(data: bytearray) -> bytearray:
-    """Those of the records that are no samples."""
-    view, position, found = memoryview(data), 0, bytearray()
-    while position < len(data):
-        kind, _, offset, size, position, _ = scan(view, position, len(data), _BYTEORDER == "big", _ROWS)
-        for i in np.flatnonzero(np.isin(kind, _STATE)).tolist():
-            found += view[int(offset[i]) : int(offset[i] + size[i])]
-    return found
