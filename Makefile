@@ -8,7 +8,7 @@ LISTED = $(shell $(PYTHON) -c "import ast; t = ast.parse(open('setup.py').read()
 KERNELS := $(call LISTED,KERNELS)
 FACES := $(call LISTED,FACES)
 TESTS ?= tests
-PYTEST := $(BIN)/pytest --numprocesses auto
+PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal
 
 .PHONY: install demo lint lint-scripts test test-compiled test-interpreted test-whole test-lowest test-pythons test-all test-long soak bench pictures wheel man peers clean
 
@@ -77,7 +77,7 @@ test-whole: peers test-interpreted test-compiled
 
 # All tests with the oldest dependencies that pyproject.toml allows, compiled with them from the source distribution.
 test-lowest: .venv-lowest/installed
-	WALKBACK_COMPILED=required .venv-lowest/bin/pytest --numprocesses auto $(TESTS)
+	WALKBACK_COMPILED=required .venv-lowest/bin/pytest --numprocesses auto --dist worksteal $(TESTS)
 
 .venv-lowest/installed: tools/lowest.txt .cache/sdist
 	$(PYTHON) -m venv --clear .venv-lowest

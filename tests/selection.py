@@ -31,7 +31,10 @@ def is_chosen(item: pytest.Item, interpreted: bool) -> bool:
         return is_listed(item.nodeid, *always("verbs", "formats").values())
     if (item.get_closest_marker("long") is not None) != (effort.ASKED == "long"):
         return False
-    return not (effort.QUICK and (item.get_closest_marker("peers") or item.get_closest_marker("whole")))
+    if not effort.QUICK:
+        return True
+    left_out = item.get_closest_marker("peers") or item.get_closest_marker("whole")
+    return not left_out or is_listed(item.nodeid, [one for tests in always().values() for one in tests if "::" in one])
 
 
 def choose(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -63,14 +66,14 @@ def sample(items: list[pytest.Item]) -> list[pytest.Item]:
 
 @cache
 def always(*parts: str) -> dict[str, list[str]]:
-    """What parts of `always.toml`, or all of it, list: the beginnings of names of tests, by what they stand for."""
+    """The tests and files of tests that parts of `always.toml`, or all of it, list, by what they stand for."""
     listed = tomllib.loads((TESTS / "always.toml").read_text())
     return {f"{part}: {name}": tests for part in parts or listed for name, tests in listed[part].items()}
 
 
 def is_listed(nodeid: str, *lists: list[str]) -> bool:
     """Whether a test is among those that lists name."""
-    return any(nodeid.startswith(f"tests/{test}") for tests in lists for test in tests)
+    return any(f"{nodeid}[".startswith((f"tests/{test}[", f"tests/{test}::")) for tests in lists for test in tests)
 
 
 LEFT_OUT = pytest.StashKey[int]()

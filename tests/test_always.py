@@ -32,9 +32,8 @@ def test_every_kernel_is_run_both_ways() -> None:
 @pytest.mark.parametrize("part", ALWAYS)
 def test_the_tests_exist(part: str) -> None:
     for test in chain.from_iterable(ALWAYS[part].values()):
-        file, _, name = test.partition("::")
+        file, _, name = test.partition("[")[0].partition("::")
         text = (TESTS / file).read_text()
-        assert re.search(rf"^ *def {name or 'test_'}", text, re.MULTILINE), test
-        assert not re.search(rf"mark\.whole\n(@.*\n)*def {name or 'test_'}\b", text), test
+        assert re.search(rf"^ *def {name or 'test_.*'}\(", text, re.MULTILINE), test
         if part == "kernels":
             assert "pytest.mark.kernel" in text, test

@@ -160,6 +160,7 @@ def test_an_archive_that_shrinks_is_told_by_a_survey(program: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("section", [b".eh_frame", b".sframe"])
+@pytest.mark.whole
 def test_thousands_of_section_headers_that_name_one_range_are_refused(
     grafted: Path, tmp_path: Path, section: bytes
 ) -> None:
@@ -266,6 +267,7 @@ int main(int count, char **words) {
 
 
 @pytest.mark.parametrize("size", [20 << 30, 1 << 40])
+@pytest.mark.whole
 def test_a_process_that_runs_code_of_a_sparse_file_is_shown(tmp_path: Path, size: int) -> None:
     (tmp_path / "spin.s").write_text(".globl spin\nspin: .cfi_startproc\n1: pause\n jmp 1b\n .cfi_endproc\n")
     (tmp_path / "maps.c").write_text(MAPPING)

@@ -224,6 +224,7 @@ def run(command: str) -> str:
     return done.stdout + done.stderr + status
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("document", [one for one in DOCUMENTS if one.name in WITH_EXAMPLES], ids=lambda one: one.name)
 def test_every_example_does_what_it_says(
     document: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory

@@ -34,6 +34,7 @@ def test_every_verb_has_a_page_that_names_its_options(folder: Path, verb: str) -
 
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="needs groff")
+@pytest.mark.whole
 def test_troff_has_nothing_to_warn_of(folder: Path) -> None:
     for page in sorted(folder.glob("*.1")):
         done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", page], capture_output=True, text=True, check=False)

@@ -17,6 +17,7 @@ def words(*paths: Path) -> tuple[int, list[str]]:
     return done.returncode, done.stdout.splitlines()
 
 
+@pytest.mark.whole  # `make lint` looks, too
 def test_the_project_has_none() -> None:
     assert words() == (0, [])
 

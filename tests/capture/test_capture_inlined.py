@@ -110,6 +110,7 @@ def test_the_text_has_no_offset_in_what_is_inlined(program: Path) -> None:
     assert line.endswith("[inlined]")
 
 
+@pytest.mark.whole
 def test_a_store_keeps_the_frames_of_code(program: Path, tmp_path: Path) -> None:
     """What is inlined in them can be asked for when they are shown."""
     with started(program) as child:
@@ -122,6 +123,7 @@ def test_a_store_keeps_the_frames_of_code(program: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(not shutil.which("perf"), reason="needs perf")
+@pytest.mark.whole
 def test_recordings_have_inlined_calls_with_names_looked_up_at_once_or_last(program: Path, tmp_path: Path) -> None:
     data = tmp_path / "perf.data"
     record = ["perf", "record", "-q", "-e", "cpu-clock:u", "-F", "200", "--call-graph", "dwarf,4096"]

@@ -153,6 +153,7 @@ class TestRows:
         assert trampolines.of(PID, lambda: [number]).last.tolist() == [ARENA + 21]
         assert trampolines.of(0, lambda: [number]) is trampolines.of(-5, lambda: [number])
 
+    @pytest.mark.whole
     def test_a_map_without_end_takes_a_bounded_time(self, file: Path, perf_map: Path) -> None:
         """Millions of lines, in no order, few of which follow each other: counted in rows and in seconds."""
         chosen = random.Random(3)

@@ -24,6 +24,8 @@ from walkback.cif.imagemap import Image, ImageMap
 from walkback.cli.blobs import FORMS, read_blobs
 from walkback.elf import ElfFile
 
+pytestmark = pytest.mark.whole
+
 DATA = bytes.fromhex("02 18 11 21 01 00 81 44 30 fe 01")
 OBJECTS = [
     {"kind": "pc", "address": 0x11},
@@ -49,7 +51,6 @@ def decoded(*args: str | Path) -> list[list[dict[str, Any]]]:
 # Forms of input
 
 
-@pytest.mark.whole
 def test_input_comes_in_many_forms(tmp_path: Path) -> None:
     path = tmp_path / "some.cbf"
     path.write_bytes(DATA)
@@ -359,7 +360,6 @@ def test_unwind_writes_a_backtrace_a_sample(tmp_path: Path) -> None:
     assert "--format cbf is not for a terminal" in str(on_a_terminal("unwind", path, "--format", "cbf"))
 
 
-@pytest.mark.whole
 def test_frames_have_lines_and_the_calls_that_are_inlined_there(tmp_path: Path) -> None:
     program = compiled(tmp_path, PROGRAM, "-g", "-O2", "-Wl,--build-id")
     with started(program) as child:

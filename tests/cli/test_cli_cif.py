@@ -19,6 +19,8 @@ from walkback.cif.encoding import encode as encode_images
 from walkback.cif.imagemap import Image, ImageMap
 from walkback.cif.objects import from_json, to_json
 
+pytestmark = pytest.mark.whole
+
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 IMAGES = ImageMap(
     64,
@@ -47,7 +49,6 @@ def decoded(*args: str | Path) -> ImageMap:
 # Forms of input
 
 
-@pytest.mark.whole
 def test_input_comes_in_many_forms(tmp_path: Path) -> None:
     path = tmp_path / "images.cif"
     path.write_bytes(DATA)
@@ -170,7 +171,6 @@ def test_json_is_written_in_every_coding(tmp_path: Path) -> None:
     assert out.read_bytes() == DATA
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -218,7 +218,6 @@ def test_a_live_process_is_written(tmp_path: Path) -> None:
     assert str(program) in {one.path for one in decode_images(done.stdout).images}
 
 
-@pytest.mark.whole
 def test_a_core_file_and_a_recording_are_written(tmp_path: Path) -> None:
     program = hello(tmp_path)
     (tmp_path / "core").write_bytes(core(program))
@@ -236,7 +235,6 @@ def test_a_core_file_and_a_recording_are_written(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize(
     ("source", "options", "line"),
     [

@@ -20,6 +20,8 @@ from cli.hello import (
 )
 from sframefiles import written
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.mark.parametrize("verb", ["derive", "add"])
 def test_names_of_files_and_symbols_spoil_no_line(tmp_path: Path, verb: str) -> None:

@@ -13,6 +13,8 @@ from cli.commands import WALKBACK, run, told
 from cli.test_cli_verify import TEXT
 from proof.assembled import FRAME, LEAVE, verified
 
+pytestmark = pytest.mark.whole
+
 PROCESS = Path(__file__).parents[2] / "bench" / "process.py"
 HEADINGS = ["address", "verdict", "instruction", "the table has", "the code has"]
 
@@ -86,7 +88,6 @@ def test_a_limit_of_instructions_and_how_many_more_there_are(object_file: Path) 
     assert len(objects(object_file, "wrong")) == 4
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize(
     ("bytes_", "verdict"), [(4_000_000, "proved"), (4_200_000, "unknown: too-complex")], ids=["large", "too-large"]
 )

@@ -28,6 +28,8 @@ from waiting import PATIENCE
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.whole
+
 # Where the result goes
 
 
@@ -87,7 +89,6 @@ def test_link_may_take_the_place_of_raw_bytes_and_of_an_object(tmp_path: Path) -
     assert sections(path) == [(2, 3)]
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
 @pytest.mark.parametrize("verb", VERBS)
 def test_bytes_to_standard_output_are_only_these(tmp_path: Path, verb: str, options: list[str]) -> None:
@@ -101,7 +102,6 @@ def test_bytes_to_standard_output_are_only_these(tmp_path: Path, verb: str, opti
     assert (tmp_path / "stdout").read_bytes() == output.read_bytes()
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_refusal_writes_nothing_to_standard_output(tmp_path: Path, verb: str) -> None:
     for options in ([], ["--json"]):
@@ -122,7 +122,6 @@ def test_bytes_to_a_named_pipe_are_only_these(tmp_path: Path, verb: str) -> None
     assert fifo.is_fifo()
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("output", ["nowhere/file", "folder", "/dev/full"])
 @pytest.mark.parametrize("verb", VERBS)
 def test_an_output_that_cannot_be_written_is_one_line_and_3(tmp_path: Path, verb: str, output: str) -> None:
@@ -143,7 +142,6 @@ def test_a_full_disk_is_one_line_and_3_and_the_old_file_stays(tmp_path: Path, ve
     assert snapshot(tmp_path) == before
 
 
-@pytest.mark.whole
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("verb", VERBS)
@@ -184,7 +182,6 @@ def test_a_closed_standard_output_is_one_line_and_3_and_nothing_is_written(tmp_p
     assert snapshot(tmp_path) == before
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_full_standard_output_is_one_line_and_3(tmp_path: Path, verb: str, options: list[str]) -> None:
@@ -224,7 +221,6 @@ def wrong_usage(folder: Path) -> list[tuple[list[str | bytes | Path], str]]:
     ]
 
 
-@pytest.mark.whole
 def test_wrong_usage_is_2_and_writes_nothing(tmp_path: Path) -> None:
     cases = wrong_usage(tmp_path)
     before = snapshot(tmp_path)
@@ -275,7 +271,6 @@ def unfit(folder: Path) -> list[tuple[list[str | bytes | Path], int, str]]:
     return cases
 
 
-@pytest.mark.whole
 def test_what_a_verb_cannot_take_is_one_line_that_names_it_and_writes_nothing(tmp_path: Path) -> None:
     cases = unfit(tmp_path)
     before = snapshot(tmp_path)
@@ -316,7 +311,6 @@ def test_one_file_that_cannot_be_read_is_enough_to_write_nothing(tmp_path: Path)
 # Names
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("verb", VERBS)
 def test_names_with_control_characters_spoil_no_line(tmp_path: Path, verb: str) -> None:
     path = incomplete(verb, tmp_path, AWKWARD)
@@ -337,7 +331,6 @@ def test_wrong_usage_that_names_such_a_file_spoils_no_line(tmp_path: Path) -> No
         assert any("two\\x0alines\\x07" in line for line in lines(done.stderr))
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_name_that_is_no_utf_8_is_taken_and_shown(tmp_path: Path, verb: str) -> None:
     name = os.fsencode(tmp_path) + b"/na\xffme"

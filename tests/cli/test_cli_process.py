@@ -16,6 +16,8 @@ from cli.commands import NEWEST_VERB_TARGET, VERBS, WALKBACK, on, on_a_terminal,
 from elfbuilder import ElfBuilder
 from sframefiles import SFRAME, archive, linked, placing, relocatable, small, written
 
+pytestmark = pytest.mark.whole
+
 SFRAME_VERBS = (*VERBS, "derive", "compare", "size", "add", "drop", "convert", "link", "fix", "split")
 ALL_VERBS = (*SFRAME_VERBS, "verify", "stack", "record", "unwind", "cbf", "cif", "store", "survey", "report")
 ARGUMENTS = {"cbf": "COMMAND", "cif": "COMMAND", "report": "SURVEY|FILE", "stack": "PID|NAME|CORE", "store": "DIR"} | {
@@ -56,7 +58,6 @@ def test_help_tells_of_every_verb_and_of_exit_statuses() -> None:
     assert run("-h").stdout == done.stdout
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("verb", ALL_VERBS)
 def test_help_of_a_verb_tells_of_its_options(verb: str) -> None:
     done = run(verb, "--help")
@@ -78,7 +79,6 @@ def test_the_version_is_that_of_the_package() -> None:
     assert re.fullmatch(rb"walkback \d+\.\d+\.\d+\n", run("--version").stdout)
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize(
     "args",
     [
@@ -122,7 +122,6 @@ def unreadable(folder: Path) -> dict[str, Path]:
     }
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("verb", VERBS)
 def test_what_cannot_be_read_is_one_line_that_names_the_file_and_3(verb: str, tmp_path: Path) -> None:
     for message, path in unreadable(tmp_path).items():
@@ -143,7 +142,6 @@ def test_an_elf_file_without_a_section_is_one_line_and_1(verb: str, tmp_path: Pa
     assert (status, "SHT_NOBITS" in line) == (1, True)
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("verb", ["show", "check"])
 def test_other_files_are_still_done_and_the_worst_status_holds(verb: str, tmp_path: Path, library: Path) -> None:
     text = written(tmp_path, b"some text\n", "text")
@@ -187,7 +185,6 @@ def large(folder: Path) -> Path:
     return written(folder, small(functions=5000).bytes(), "large")
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("options", [[], ["--json"], ["--format", "gnu"]])
 def test_a_closed_pipe_ends_quietly(options: list[str], tmp_path: Path) -> None:
     path = large(tmp_path)
@@ -239,7 +236,6 @@ def awkward(folder: Path) -> bytes:
     return path
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("encoding", ["utf-8:surrogateescape", "utf-8:strict"])
 @pytest.mark.parametrize("options", [["show"], ["show", "--json"], ["show", "--format", "gnu"], ["check", "--json"]])
 def test_a_name_that_is_no_utf_8_is_shown(options: list[str], encoding: str, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from capture.targets import THREADS, compiled, started
 from cli.commands import run
 from cli.walked import FORMATS, STACK_OF_MAIN, functions, paragraphs, stack
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [pytest.mark.whole, pytest.mark.usefixtures("own_cache")]
 
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
@@ -132,7 +132,6 @@ def test_the_interval_is_from_one_look_to_the_next(target: int) -> None:
     assert times[-1] - times[0] > 0.55e9
 
 
-@pytest.mark.whole
 def test_names_as_they_are_in_the_file(tmp_path: Path) -> None:
     source = THREADS.replace("sleepy(", "_ZN5hello5worldEv(")
     with started(compiled(tmp_path, source)) as process:
@@ -175,7 +174,6 @@ def test_code_made_at_run_time_is_named_by_the_perf_map(tmp_path: Path) -> None:
         assert lines[-1] == "      guessed: a frame before it is a guess"
 
 
-@pytest.mark.whole
 def test_tables_of_large_files_are_kept_unless_that_is_not_wanted(tmp_path: Path) -> None:
     many = tmp_path / "many.s"
     many.write_text(".text\n.rept 60000\n.cfi_startproc\nnop\n.cfi_endproc\n.endr\n.section .note.GNU-stack\n")
@@ -192,7 +190,6 @@ def test_tables_of_large_files_are_kept_unless_that_is_not_wanted(tmp_path: Path
 # Formats
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_of_a_process_and_of_a_core_file(form: str, target: int, made_core: Path, tmp_path: Path) -> None:
     for what in (["--repeat", 3, "--interval", 0, target], [made_core]):
@@ -220,7 +217,6 @@ def test_folded_counts_threads_and_looks(target: int) -> None:
     assert counts[main] == 5
 
 
-@pytest.mark.whole
 def test_json_has_the_documented_keys(target: int, made_core: Path) -> None:
     own = DOCS.read_text().partition("## `walkback stack`")[2].partition("\n## ")[0]
     documented = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", own, re.MULTILINE))))

@@ -17,7 +17,7 @@ from cli.commands import WALKBACK, on_a_terminal, told
 from cli.walked import STACK_OF_MAIN, stack
 from waiting import PATIENCE, eventually
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [pytest.mark.whole, pytest.mark.usefixtures("own_cache")]
 
 
 def switches(pid: int) -> int:
@@ -31,7 +31,6 @@ def wait_for_looks(pid: int, number: int = 3) -> None:
     assert eventually(lambda: switches(pid) >= before + number)
 
 
-@pytest.mark.whole
 def test_the_output_is_there_whole_or_not_at_all(target: int, tmp_path: Path) -> None:
     output = tmp_path / "folder" / "output"
     output.parent.mkdir()
@@ -116,7 +115,6 @@ def test_a_terminal_gets_text_and_no_bytes(target: int, made_core: Path) -> None
     assert on_a_terminal("stack", "--format", "folded", made_core) == b"hello;_start;main;compute 1\r\n"
 
 
-@pytest.mark.whole
 def test_a_name_with_an_escape_code_spoils_no_line(tmp_path: Path) -> None:
     program = compiled(tmp_path, THREADS).rename(tmp_path / "od\x1b[31m\nd\udcff")
     with started(os.fsencode(program)) as process:

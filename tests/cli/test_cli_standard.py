@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.whole
+
 SHOWN = re.compile(rb"/dev/stdin")
 
 
@@ -145,7 +147,6 @@ def test_raw_bytes_with_their_address_come_through_a_pipe(program: Path) -> None
     assert run("check", "-", "--address", "0x7000", input=linked.stdout).returncode == 0
 
 
-@pytest.mark.whole
 def test_a_core_file_and_its_program_come_through_pipes(tmp_path: Path) -> None:
     program = walked(tmp_path)
     file = tmp_path / "core"
@@ -161,7 +162,6 @@ def test_a_core_file_and_its_program_come_through_pipes(tmp_path: Path) -> None:
     assert run("cif", "encode", "--hex", "-", "--exe", program, input=file.read_bytes()).stdout == images.stdout
 
 
-@pytest.mark.whole
 def test_a_recording_comes_by_standard_input_and_its_stacks_leave_by_the_other(tmp_path: Path) -> None:
     file = tmp_path / "perf.data"
     file.write_bytes(recording(walked(tmp_path)))
@@ -201,7 +201,6 @@ def test_a_disk_that_is_full_at_the_last_bytes_is_an_error_too(program: Path) ->
     assert told(done) == (3, "/dev/stdin: File too large")
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("args", [("cbf", "decode"), ("cbf", "show"), ("cif", "decode"), ("cbf", "encode")])
 def test_backtraces_without_an_end_are_refused(args: tuple[str, ...]) -> None:
     assert told(run(*args, "/dev/zero")) == (3, "/dev/zero: this is more than 268435456 bytes")

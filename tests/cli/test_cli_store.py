@@ -21,7 +21,7 @@ from walkback.cli.verbs.store import HEADINGS
 from walkback.cli.walking import STREAMED, SUMMED
 from walkback.export.formats import FORMATS as WRITERS
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [pytest.mark.whole, pytest.mark.usefixtures("own_cache")]
 
 
 @pytest.fixture
@@ -104,7 +104,6 @@ def test_append_backtraces(tmp_path: Path) -> None:
     assert found == [{"process": "swift", "at": [0x1000] * 3 + [0x2000] * 3, "n": 6}]
 
 
-@pytest.mark.whole
 def test_top_by_version(store: Path) -> None:
     assert [line.split() for line in text(store, "top", "--by", "version").splitlines()] == [
         ["weight", "%", "samples", "version"],
@@ -128,7 +127,6 @@ def test_top(store: Path) -> None:
     ]
 
 
-@pytest.mark.whole
 def test_samples_are_chosen(store: Path) -> None:
     def chosen(*options: str) -> int:
         done = asked(store, "flame", "--format", "folded", *options)
@@ -141,13 +139,11 @@ def test_samples_are_chosen(store: Path) -> None:
     assert chosen("--host", "web2") == 0
 
 
-@pytest.mark.whole
 def test_no_samples_are_told(store: Path) -> None:
     for verb in (["top"], ["flame"], ["through", "main"]):
         assert told(asked(store, *verb, "--host", "nobody")) == (1, f"{store}: there are no such samples")
 
 
-@pytest.mark.whole
 def test_every_format_that_sums_up(store: Path, tmp_path: Path) -> None:
     assert {name for name, form in WRITERS.items() if form.streamed} == set(STREAMED)
     assert set(SUMMED) == set(WRITERS) - set(STREAMED)
@@ -172,7 +168,6 @@ def test_through(store: Path) -> None:
     assert text(store, "through", "idle", "--format", "folded") == "server;main;idle 10\n"
 
 
-@pytest.mark.whole
 def test_through_what_is_not_there(store: Path) -> None:
     assert told(asked(store, "through", "wor")) == (1, f"{store}: no stack has wor; there is work")
     assert told(asked(store, "through", "xyz")) == (1, f"{store}: no stack has xyz")
@@ -220,7 +215,6 @@ def test_json_of_what_is_no_number(store: Path) -> None:
     ]
 
 
-@pytest.mark.whole
 def test_arguments_that_are_not_utf8(store: Path) -> None:
     some: list[list[str | bytes]] = [["top", "--host", b"\xff"], ["through", b"\xff"], ["diff", b"\xff=1", "version=1"]]
     for args in some:
@@ -229,7 +223,6 @@ def test_arguments_that_are_not_utf8(store: Path) -> None:
     assert run("store", store, "sql", b"SELECT '\xff' AS a").stdout == "a\n\ufffd\n".encode()
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("query", ["SELEC", "DROP VIEW samples", "FROM nowhere", "SELECT 1; SELECT 2"])
 def test_wrong_sql_is_wrong_usage(store: Path, query: str) -> None:
     done = asked(store, "sql", query)
@@ -257,7 +250,6 @@ def test_check_tells_what_is_wrong(store: Path) -> None:
     assert str(file) in done.stdout.decode()
 
 
-@pytest.mark.whole
 def test_what_is_no_store(tmp_path: Path) -> None:
     for verb in ([], ["top"], ["flame"], ["through", "f"], ["sql", "FROM samples"], ["compact"], ["check"]):
         assert told(asked(tmp_path, *verb)) == (3, f"{tmp_path}: not a store") or verb == ["check"]
@@ -266,7 +258,6 @@ def test_what_is_no_store(tmp_path: Path) -> None:
     assert asked(tmp_path, "append", "x").returncode == 3
 
 
-@pytest.mark.whole
 def test_wrong_usage(store: Path) -> None:
     for args in (
         ["top", "--since", "yesterday"],
@@ -291,7 +282,6 @@ def test_bytes_are_not_for_a_terminal(store: Path) -> None:
         os.close(terminal)
 
 
-@pytest.mark.whole
 def test_stacks_that_weigh_nothing(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("p;a;b 0\n")
     assert asked(tmp_path / "store", "append", tmp_path / "f").returncode == 0
@@ -300,7 +290,6 @@ def test_stacks_that_weigh_nothing(tmp_path: Path) -> None:
         assert asked(tmp_path / "store", *verb).returncode == 0
 
 
-@pytest.mark.whole
 def test_a_time_that_no_sample_has(tmp_path: Path, folded: Path, recorded: Path) -> None:
     for file in (folded, recorded):
         for when in ("9999-12-31", "999999999w", "0001-01-01"):
@@ -314,7 +303,6 @@ def test_a_label_has_one_value(store: Path, folded: Path, recorded: Path) -> Non
     assert run("unwind", recorded, "--store", store, *labels).returncode == 2
 
 
-@pytest.mark.whole
 def test_diff_of_several_and_of_what_contradicts_itself(store: Path) -> None:
     first = objects(store, "diff", "process=server,process=client", "version=2")[0]
     assert (first["before"], first["after"]) == (95, 50)
@@ -326,7 +314,6 @@ def test_diff_of_several_and_of_what_contradicts_itself(store: Path) -> None:
         assert asked(store, "diff", *args).returncode == 2
 
 
-@pytest.mark.whole
 def test_sql_tells_all_as_json(store: Path) -> None:
     query = "SELECT MAP {DATE '2020-01-01': 1} AS a, [1, 'nan'::DOUBLE] AS b, {'c': 'inf'::DOUBLE} AS d, 1 AS a"
     assert objects(store, "sql", query) == [{"a": {"2020-01-01": 1}, "b": [1, None], "d": {"c": None}, "a_1": 1}]
@@ -337,7 +324,6 @@ def test_sql_tells_all_as_json(store: Path) -> None:
     assert text(store, "sql", query, "--csv").splitlines()[1].startswith("2023-11-14T22:13:20.233517351,")
 
 
-@pytest.mark.whole
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_query_that_takes_long_ends_with_a_signal(number: signal.Signals, status: int, store: Path) -> None:

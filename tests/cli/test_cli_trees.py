@@ -20,6 +20,8 @@ from cli.writing import without_privilege
 from walkback.cli.trees import Binary, binaries, link_again
 from walkback.cli.verbs import add as verb
 
+pytestmark = pytest.mark.whole
+
 _SOURCES = {
     "one": "int two(int); int one(int x) { return two(x) + 1; } int main(int c, char **v) { return one(c); }",
     "two": "int two(int x) { return x * 2; }",

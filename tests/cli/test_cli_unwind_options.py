@@ -12,7 +12,7 @@ from cli.walked import FOLDED, complaints, unwind
 from perfbuilder import CALLCHAIN, IP, TID, TIME, Attr, Builder
 from recorded import PID, hello, recording
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [pytest.mark.whole, pytest.mark.usefixtures("own_cache")]
 
 
 def test_weights(recorded: Path) -> None:
@@ -25,7 +25,6 @@ def test_weights(recorded: Path) -> None:
     assert unwind("--weight", "samples", recorded).stdout == unwind(recorded).stdout
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("form", ["folded", "top", "pprof", "speedscope", "firefox"])
 def test_stacks_that_are_not_complete_are_marked_if_that_is_wanted(form: str, recorded: Path) -> None:
     plain, marked = (unwind("--format", form, *option, recorded).stdout for option in ([], ["--mark-incomplete"]))
@@ -59,7 +58,6 @@ def test_files_of_another_machine(recorded: Path, tmp_path: Path) -> None:
     assert unwind("--sysroot", tmp_path / "root", recorded).stdout.decode().splitlines() == FOLDED
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("form", ["pprof", "speedscope", "firefox", "top"])
 def test_periods_of_clocks_are_nanoseconds(form: str, recorded: Path) -> None:
     written = unwind("--weight", "period", "--format", form, recorded).stdout
@@ -96,7 +94,6 @@ def test_lines_of_source_files(tmp_path: Path) -> None:
     assert {Path(frame["file"]).name for one in found for frame in one["frames"]} == {"hello.s"}
 
 
-@pytest.mark.whole
 def test_recorded_call_chains_are_kept_where_there_are_no_registers(tmp_path: Path) -> None:
     hello(tmp_path)
     made = Builder(attrs=[Attr(IP | TID | TIME | CALLCHAIN)])

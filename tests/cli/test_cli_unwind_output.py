@@ -18,7 +18,7 @@ from cli.walked import unwind
 from recorded import hello, recording
 from waiting import eventually
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [pytest.mark.whole, pytest.mark.usefixtures("own_cache")]
 
 
 @pytest.fixture
@@ -29,7 +29,6 @@ def long(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.whole
 @pytest.mark.usefixtures("interruptible")
 def test_the_output_is_there_whole_or_not_at_all(long: Path, tmp_path: Path) -> None:
     output = tmp_path / "folder" / "output"
@@ -78,7 +77,6 @@ def test_an_output_that_cannot_be_written(recorded: Path, tmp_path: Path) -> Non
     assert not any(one.name.startswith(".walkback") for one in tmp_path.iterdir())
 
 
-@pytest.mark.whole
 def test_a_reader_that_has_seen_enough_ends_it_quietly(long: Path) -> None:
     with subprocess.Popen(
         [WALKBACK, "unwind", "--json", long], stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -119,7 +117,6 @@ def with_errors_on_a_terminal(*args: object) -> tuple[bytes, bytes]:
     return out, shown
 
 
-@pytest.mark.whole
 def test_a_bar_is_shown_on_terminals_only(long: Path, recorded: Path) -> None:
     out, shown = with_errors_on_a_terminal("unwind", "--json", long)
     assert b"unwinding" in shown

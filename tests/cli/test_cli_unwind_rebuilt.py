@@ -13,7 +13,7 @@ from cli.walked import CUT, FOLDED, complaints, unwind
 from perfdata.running import perf
 from recorded import hello, recording
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [pytest.mark.whole, pytest.mark.usefixtures("own_cache")]
 
 
 WAITING = '#include <unistd.h>\nint main() { write(1, "ready\\n", 6); for (;;) pause(); }'
@@ -66,7 +66,6 @@ def test_the_file_of_a_process_with_another_root_is_found_there(tmp_path: Path) 
         assert found in complaints(done)
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("layout", [f"{OLD[2:]}/elf", OLD[2:]], ids=["folder", "file"])
 def test_a_program_that_was_rebuilt_since_is_found_in_perfs_cache(layout: str, rebuilt: Path, tmp_path: Path) -> None:
     place = tmp_path / "cache" / ".build-id" / OLD[:2] / layout

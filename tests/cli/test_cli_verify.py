@@ -17,6 +17,8 @@ from walkback.sections.verify import RESTS_ON
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.whole
+
 ASSUMED = f"A proof assumes that {RESTS_ON}."
 TEXT = """
 .text

@@ -27,6 +27,8 @@ from cli.inprocess import run
 from cli.writing import SLOW, without_privilege
 from waiting import PATIENCE
 
+pytestmark = pytest.mark.whole
+
 # Modes and links
 
 
@@ -73,7 +75,6 @@ def test_a_new_output_is_a_plain_file_or_as_the_program_less_the_umask(hello: Pa
 # Output that cannot be written
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("output", ["nowhere/file", "folder", "/dev/full"])
 @pytest.mark.parametrize("verb", ["derive", "add", "drop"])
 def test_an_output_that_cannot_be_written_is_one_line_and_3(hello: Path, verb: str, output: str) -> None:

@@ -304,6 +304,7 @@ def test_units_of_rust_are_read(tmp_path: Path) -> None:
 # What is hostile
 
 
+@pytest.mark.whole
 def test_damaged_units_never_raise(tmp_path: Path) -> None:
     (tmp_path / "a.c").write_text(SOURCE)
     subprocess.run(["gcc", "-gdwarf-5", "-c", "a.c"], cwd=tmp_path, check=True)

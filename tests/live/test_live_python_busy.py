@@ -21,6 +21,8 @@ from walkback.runtimes.interpreters import Interpreters
 from walkback.runtimes.memory import TargetMemory
 from walkback.stacks.stacks import End
 
+pytestmark = pytest.mark.whole
+
 STOPS = int(os.environ.get("WALKBACK_STOPS", "0")) * 100 or 60
 """`make soak` has 10,000."""
 NAME = re.compile(r"f\d\d")

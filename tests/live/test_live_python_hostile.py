@@ -21,6 +21,7 @@ ROUNDS = int(os.environ.get("WALKBACK_SOAK", "0")) // 100 or 150
 
 
 @pytest.mark.parametrize("name", VERSIONS)
+@pytest.mark.whole
 def test_damaged_memory_costs_little_and_breaks_nothing(name: str) -> None:
     with program(name, HERE / "frames.py") as target:
         tids = list(said(target.stdout, WAYS + 1))

@@ -240,6 +240,7 @@ def test_a_place_too_far_away_is_refused() -> None:
         encode(from_table(builder.table(), Layout.LINUX_6_4), address=1 << 32)
 
 
+@pytest.mark.whole
 def test_random_entries_come_back_or_are_refused() -> None:
     """Whatever the bits, what is read is written again; and the table of it finds what a plain search finds."""
     chance = np.random.default_rng(1)

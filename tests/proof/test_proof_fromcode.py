@@ -139,6 +139,7 @@ def test_what_is_left_is_proved_again(name: str) -> None:
     assert {(int(verdict), int(why)) for verdict, why in reached[:, 3:5]} <= {(Verdict.UNKNOWN, Why.EXPRESSION)}
 
 
+@pytest.mark.whole
 def test_every_executed_instruction_has_the_rule_that_stepping_saw(folder: Path) -> None:
     path = built(folder, "-O2")
     seen = Stepper(folder, proof_of_code).step(Machine("AMD64"), 100_000, path)

@@ -72,6 +72,7 @@ def test_a_linkage_table_at_the_end_of_all_addresses() -> None:
     walked(bytes(builder.build()))
 
 
+@pytest.mark.whole
 def test_long_chains_of_parts_and_of_jumps_take_no_longer_than_they_are(tmp_path: Path) -> None:
     count = 20_000
     symbols = "".join(f".type f{i}, @function\nf{i}: .byte 0xeb, 0\n.size f{i}, 2\n" for i in range(count))

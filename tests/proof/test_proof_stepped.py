@@ -13,6 +13,8 @@ from steppedprograms import HOST, PROGRAMS, Program, prepared
 from stepping import RefusedError, Seen, Stepper
 from walkback.proof.values import Verdict
 
+pytestmark = pytest.mark.whole
+
 QUICKLY = [one for one in PROGRAMS if one.machine == "AMD64" and one.command[0] == "C"]
 SOME = [one for one in PROGRAMS if one.title in {"C -O2", "C++ -O2", "perl", "dash", "Go 1.24"} and one not in QUICKLY]
 
@@ -45,7 +47,6 @@ def test_programs_of_our_own(program: Program, stepper: Stepper) -> None:
     agreed(stepper, program, 200_000)
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("program", SOME, ids=names(SOME))
 def test_some_programs(program: Program, stepper: Stepper) -> None:
     agreed(stepper, program, program.most // 5)

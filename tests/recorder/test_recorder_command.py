@@ -27,6 +27,8 @@ from waiting import eventually
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.whole
+
 
 def folded(done: subprocess.CompletedProcess[bytes]) -> Counter[str]:
     """Weights of stacks, without kernel frames."""
@@ -152,7 +154,6 @@ def test_a_process_that_is_not_there_is_one_line() -> None:
     assert told(run("record", "-p", "999999999")) == (3, "process 999999999: there is no such process")
 
 
-@pytest.mark.whole
 @needs_events
 def test_what_the_kernel_does_itself_is_sampled_without_its_frames(tmp_path: Path) -> None:
     program = built(tmp_path, SLEEPS)
@@ -175,7 +176,6 @@ def test_a_process_is_recorded_for_a_while_and_runs_on(tmp_path: Path) -> None:
         assert process.poll() is None
 
 
-@pytest.mark.whole
 @needs_events
 def test_stacks_that_are_larger_are_copied_farther(tmp_path: Path) -> None:
     with running(tmp_path) as process:
@@ -188,7 +188,6 @@ def test_stacks_that_are_larger_are_copied_farther(tmp_path: Path) -> None:
     assert b"--stack-bytes 65528 copies more of each stack" in short.stderr
 
 
-@pytest.mark.whole
 @needs_events
 def test_the_kernel_walks_by_frame_pointers_where_nothing_is_copied(tmp_path: Path) -> None:
     program = built(tmp_path, SHARES, "-fno-omit-frame-pointer")
@@ -211,7 +210,6 @@ def test_the_time_that_threads_sleep(tmp_path: Path) -> None:
     assert weight_in(stacks, "main") > longs / 2  # it begins to wait a little later
 
 
-@pytest.mark.whole
 @needs_events
 def test_the_time_that_the_threads_of_the_machine_sleep(tmp_path: Path) -> None:
     program = built(tmp_path, SLEEPS)
@@ -244,7 +242,6 @@ def test_the_time_that_the_threads_of_the_machine_sleep(tmp_path: Path) -> None:
     assert 0.8e9 <= max(away.values()) <= whole
 
 
-@pytest.mark.whole
 @needs_events
 @pytest.mark.skipif(os.geteuid() != 0, reason="uprobes need root")
 def test_each_call_of_a_function(tmp_path: Path) -> None:
@@ -273,7 +270,6 @@ def test_what_no_machine_has_is_one_line() -> None:
     assert "no event has the name 'nonsense'" in line
 
 
-@pytest.mark.whole
 @needs_events
 @pytest.mark.parametrize("perf", ["perf", "perf-new"])
 def test_perf_reads_what_is_written_for_it(perf: str, tmp_path: Path) -> None:
@@ -296,7 +292,6 @@ def test_perf_reads_what_is_written_for_it(perf: str, tmp_path: Path) -> None:
         assert abs(count - weight_in(ours, function)) <= 0.01 * sum(ours.values())
 
 
-@pytest.mark.whole
 @pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not there")
 @needs_events
 def test_what_perf_records_meanwhile_is_right(tmp_path: Path) -> None:
@@ -315,7 +310,6 @@ def test_what_perf_records_meanwhile_is_right(tmp_path: Path) -> None:
     assert weight_in(folded(done), "three") > weight_in(folded(done), "one") > 0
 
 
-@pytest.mark.whole
 @needs_events
 def test_through_a_pipe_it_is_what_perf_writes_to_one(tmp_path: Path) -> None:
     program = built(tmp_path, SHARES)
@@ -326,7 +320,6 @@ def test_through_a_pipe_it_is_what_perf_writes_to_one(tmp_path: Path) -> None:
     assert weight_in(folded(done), "three") > weight_in(folded(done), "one") > 0
 
 
-@pytest.mark.whole
 @needs_events
 def test_killed_at_any_moment_the_store_is_whole(tmp_path: Path) -> None:
     store = tmp_path / "store"
@@ -341,7 +334,6 @@ def test_killed_at_any_moment_the_store_is_whole(tmp_path: Path) -> None:
     assert b"spin" in top.stdout
 
 
-@pytest.mark.whole
 @needs_events
 def test_a_store_and_a_file_get_the_same(tmp_path: Path) -> None:
     out, store = tmp_path / "out.folded", tmp_path / "store"

@@ -12,6 +12,8 @@ from recorder.programs import SHARES, built, needs_events
 from walkback.capture.recorder.sampler import Way
 from walkback.stacks.profile import Profile
 
+pytestmark = pytest.mark.whole
+
 WAYS = [pytest.param("perf", marks=needs_events), "stops"]
 
 
@@ -29,7 +31,6 @@ def test_a_command_is_recorded(way: Way, tmp_path: Path) -> None:
     assert profile.unit == "samples"
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("way", WAYS)
 def test_a_process_is_recorded_for_a_while(way: Way, tmp_path: Path) -> None:
     with subprocess.Popen([built(tmp_path, SHARES, "-DROUNDS=1000000")]) as target:

@@ -19,6 +19,8 @@ from walkback.reports.words import in_words
 from walkback.surveys.reading import Survey
 from walkback.surveys.run import survey
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -105,7 +107,6 @@ def test_a_page_is_written_whole_and_has_the_title(folder: Path, tmp_path: Path)
     assert err.count("\n") == 1
 
 
-@pytest.mark.whole
 def test_a_dash_is_standard_output_for_pages_too(folder: Path, tmp_path: Path) -> None:
     report(folder, "-o", tmp_path / "page.html")
     assert report(folder, "-o", "-")[0] == (tmp_path / "page.html").read_text()
@@ -118,7 +119,6 @@ def test_terminals_get_printable_text_only(folder: Path) -> None:
     assert "\u202e" not in out
 
 
-@pytest.mark.whole
 def test_a_survey_that_is_not_finished_is_told_as_such(tmp_path: Path) -> None:
     folder = Made(5).write(tmp_path / "survey", finished=False)
     out, err = report(folder, "--figure", "survey", status=1)
@@ -160,7 +160,6 @@ def test_what_is_no_survey_and_no_file_is_told_in_a_line(tmp_path: Path) -> None
         assert str(path) in err
 
 
-@pytest.mark.whole
 def test_damage_is_told_with_its_file(tmp_path: Path) -> None:
     folder = Made(20).write(tmp_path / "survey")
     table = max(folder.glob("*/versions.parquet"))

@@ -24,6 +24,8 @@ from walkback.surveys.run import survey
 if TYPE_CHECKING:
     from browser import Page
 
+pytestmark = pytest.mark.whole
+
 
 def answers(made: Made) -> dict[str, Answer]:
     with made.connection() as connection:

@@ -14,6 +14,8 @@ from cli.commands import run
 from serving.served import served
 from walkback.serving.server import DEFAULT_PORT
 
+pytestmark = pytest.mark.whole
+
 
 @contextlib.contextmanager
 def taken(port: int) -> Iterator[int]:

@@ -69,6 +69,7 @@ def no_failure(store: Path) -> None:
     assert not failed.exists(), failed.read_text()
 
 
+@pytest.mark.whole
 def test_processes_killed_again_and_again_lose_nothing_and_write_nothing_twice(
     tmp_path: Path, processes: ForkServerContext
 ) -> None:

@@ -252,6 +252,7 @@ def test_a_compaction_changes_no_sample(store: Store) -> None:
     assert list(store.folder.staging.iterdir()) == []
 
 
+@pytest.mark.whole
 def test_a_compaction_is_what_one_append_would_have_written(tmp_path: Path) -> None:
     rng = random.Random(5)
     parts = [random_samples(rng, 40) for _ in range(6)]

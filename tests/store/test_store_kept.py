@@ -24,6 +24,8 @@ from walkback.store.naming import Naming
 from walkback.store.staging import Staging
 from walkback.store.store import Store
 
+pytestmark = pytest.mark.whole
+
 ID, OTHER = "11" * 20, "22" * 20
 NAMES = {"compute": 5, "main": 5, "_start": 5}
 
@@ -196,7 +198,6 @@ def stacks(folder: Path, *more: str) -> list[str]:
     return [line.rpartition(" ")[0].partition(";main")[2] for line in text.splitlines()]
 
 
-@pytest.mark.whole
 def test_inlined_calls_are_kept_too(inlining: Path, tmp_path: Path) -> None:
     program = tmp_path / "prog"
     shutil.copy(inlining, program)
@@ -215,7 +216,6 @@ def test_inlined_calls_are_kept_too(inlining: Path, tmp_path: Path) -> None:
         assert all(one.startswith(";outer") and "inner" not in one for one in stacks(made, "--no-inline"))
 
 
-@pytest.mark.whole
 def test_what_a_file_has_lost_since_is_still_known_where_files_are_asked(inlining: Path, tmp_path: Path) -> None:
     program = tmp_path / "prog"
     shutil.copy(inlining, program)

@@ -18,6 +18,8 @@ from walkback import UnreadableError
 from walkback.surveys.reading import Survey
 from walkback.surveys.run import survey
 
+pytestmark = pytest.mark.whole
+
 
 def test_the_command_tells_what_it_found(files: Path, whole: Path, tmp_path: Path) -> None:
     status, out, err = ended(files, "-o", tmp_path / "survey", "--jobs", "2")
@@ -115,7 +117,6 @@ def test_a_path_that_is_gone_for_once_takes_no_results_away(files: Path, tmp_pat
     assert tables(tmp_path / "survey") == former
 
 
-@pytest.mark.whole
 def test_a_path_or_folder_that_cannot_be_looked_into_for_once_keeps_its_rows(tmp_path: Path) -> None:
     folders = [write(tmp_path / name, {f"in/{number}.so": elf(number)}) for number, name in enumerate("ab")]
     survey(folders, tmp_path / "survey", jobs=1)

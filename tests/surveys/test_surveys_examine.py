@@ -305,6 +305,7 @@ def test_tables_are_proved_where_that_is_wanted(tmp_path: Path) -> None:
     assert [row[1] for row in found["functions"]].count("wrong") == 1
 
 
+@pytest.mark.whole
 def test_the_patterns_of_all_wrong_functions_add_up(tmp_path: Path) -> None:
     lines = [".text"]
     for number in range(LISTED + 30):

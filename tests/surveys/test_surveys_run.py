@@ -19,6 +19,8 @@ from walkback.surveys.folder import SurveyFolder
 from walkback.surveys.reading import Survey
 from walkback.surveys.run import Progress, survey
 
+pytestmark = pytest.mark.whole
+
 # What is in it
 
 
@@ -98,7 +100,6 @@ def test_columns_have_the_types_of_the_layout(whole: Path) -> None:
         }, table
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_who_does_the_work_and_in_which_batches_makes_no_difference(
     files: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
@@ -145,7 +146,6 @@ def test_a_package_is_told_with_the_files_in_it(tmp_path: Path) -> None:
     assert (place["package_architecture"], place["package_format"]) == ("s390x", "deb")
 
 
-@pytest.mark.whole
 def test_ten_thousand_files_in_one_archive_are_ten_thousand_places(tmp_path: Path) -> None:
     write(tmp_path, {"many.tar": tar({f"{number}.so": elf(number % 50) for number in range(10_000)})})
     survey([tmp_path / "many.tar"], tmp_path / "survey", jobs=1)

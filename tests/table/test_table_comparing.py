@@ -261,6 +261,7 @@ def test_tables_of_different_machines_are_not_compared() -> None:
 
 
 @pytest.mark.whole
+@pytest.mark.whole
 def test_many_ranges_are_compared_quickly(interpreted: bool) -> None:
     count = 300 if interpreted else 50_000
     one = table([(8 * n, 8, [0, 3], 0) for n in range(count)], rules=[0, 2] * count)
