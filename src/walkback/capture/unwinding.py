@@ -128,6 +128,7 @@ class Unwinding:
         stacks = with_recorded(stacks, batch, self.recording.spaces)
         if self._kernel:
             stacks = with_chains(stacks, batch.chain_first, batch.chain_pc, batch.chain_kernel)
+        stacks.end[batch.in_kernel] = End.COMPLETE
         return stacks
 
     def _kernel_build_id(self) -> bytes | None:

@@ -29,7 +29,7 @@ from walkback.stacks.stacks import How
 from walkback.table.rule import PartKind
 from walkback.table.spans import Spans
 from walkback.table.table import UnwindTable
-from walkback.walking.abi import ABIS
+from walkback.walking.abi import ABIS, Flag, Op, Step
 from walkback.walking.points import NO_STEP, Blocks, Points, empty_blocks, merged, points_of
 from walkback.walking.steps import (
     Steps,
@@ -148,6 +148,7 @@ def module_table(elf: ElfFile, machine: Machine, only: Tables | None = None) -> 
         parts += _code(elf, machine, parts, troubles, always=only == "code")
     if only not in {"sframe", "cfi", "fp"}:
         parts += _linkage(elf, machine)
+        parts += _entry(elf, machine, parts)
     return _table(parts, _trampolines(elf, machine, troubles), declared, troubles)
 
 
@@ -361,6 +362,22 @@ def _linkage(elf: ElfFile, machine: Machine) -> list[_Part]:
     if not places or any(end > start for (_, end), (start, _) in pairwise(places)):
         return []
     return [_Part(_points_of_places(places), steps_of([(ABIS[machine].entry, How.ENTRY)]))]
+
+
+def _entry(elf: ElfFile, machine: Machine, parts: Sequence[_Part]) -> list[_Part]:
+    """Nobody has called the code at which the kernel begins a process."""
+    points = merged([part.points for part in parts], [len(part.steps) for part in parts])
+    place = int(np.searchsorted(points.start, np.uint64(elf.entry), side="right")) - 1
+    if not elf.entry or (place >= 0 and points.step[place] != NO_STEP):
+        return []
+    from walkback.walking.entrycode import entry_code  # few files need it
+
+    with contextlib.suppress(WalkbackError):
+        found = entry_code(elf, machine)
+        if found is not None:
+            outermost = Step((Op.BAD, 0, 0), (), Flag.OUTERMOST)
+            return [_Part(_points_of_places([found]), steps_of([(outermost, How.ENTRY)]))]
+    return []
 
 
 def _trampolines(elf: ElfFile, machine: Machine, troubles: list[str]) -> list[tuple[int, int]]:

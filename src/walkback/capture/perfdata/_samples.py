@@ -216,6 +216,8 @@ class Extraction:
                     status = SampleStatus.FINE
                     mask = self._registers(i * COLUMNS, at)
                 at += self.column.shape[0]
+            else:
+                status = SampleStatus.NO_PROGRAM
         if self.sample_type & layout.SAMPLE_STACK_USER and not self._stack(i, at, end, mask >> self.sp & 1):
             return 0
         self.status[i] = status

@@ -13,6 +13,7 @@ from walkback.capture.perfdata._records import gather
 from walkback.capture.perfdata._samples import chains, extract
 from walkback.capture.perfdata.deferred import DeferredChains
 from walkback.capture.perfdata.events import Event
+from walkback.capture.perfdata.layout import SampleStatus
 from walkback.capture.perfdata.order import Records
 from walkback.capture.perfdata.source import RecordChunk
 from walkback.walking.samples import COLUMNS, PC, Memory, Samples
@@ -42,6 +43,8 @@ class RecordedBatch:
     the event records no call chains there is the address that was interrupted."""
     chain_kernel: Bools
     """Which of these addresses are the kernel's."""
+    in_kernel: Bools
+    """Which samples are of threads of the kernel, and have its call chain: their whole stack."""
 
     def __len__(self) -> int:
         return len(self.pid)
@@ -154,8 +157,17 @@ class Extractor:
         )
         return RecordedBatch(
             samples, columns.pid, columns.tid, columns.time, columns.period, columns.cpu, event, comm,
-            *found,
+            *found, _in_kernel(columns, *found),
         )  # fmt: skip
+
+
+def _in_kernel(columns: SampleColumns, chain_first: I64, _: U64, chain_kernel: Bools) -> Bools:
+    """Which samples have all of their stack in the kernel's call chain."""
+    has_none: Bools = (columns.status == SampleStatus.NO_PROGRAM) & (columns.chain_length > 0)
+    if has_none.any():
+        owner = np.repeat(np.arange(len(has_none)), np.diff(chain_first))
+        has_none[owner[~chain_kernel]] = False
+    return has_none
 
 
 def _read_again(piece: RecordChunk, rows: Records, chosen: I64, offset: I64, copy: U64) -> None:

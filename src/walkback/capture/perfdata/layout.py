@@ -191,3 +191,5 @@ class SampleStatus(IntEnum):
     NARROW = 2
     """Its registers are those of a 32-bit program."""
     DAMAGED = 3
+    NO_PROGRAM = 4
+    """Registers are recorded, and its thread has none outside the kernel: one of the kernel's own."""

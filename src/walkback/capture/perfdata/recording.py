@@ -300,7 +300,8 @@ class Recording:
         self._apply(rows[others], np.searchsorted(chosen, others), threads, samples.time)
         event, comm, space = samples.event, threads.comm, threads.space
         self.counts.samples += len(chosen)
-        self.counts.without_registers += int((columns.status == layout.SampleStatus.NO_REGISTERS).sum())
+        bare = (layout.SampleStatus.NO_REGISTERS, layout.SampleStatus.NO_PROGRAM)
+        self.counts.without_registers += int(np.isin(columns.status, bare).sum())
         self.counts.narrow += int((columns.status == layout.SampleStatus.NARROW).sum())
         damaged = columns.status == layout.SampleStatus.DAMAGED
         if damaged.any():
