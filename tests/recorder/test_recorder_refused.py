@@ -67,6 +67,19 @@ def test_stops_see_where_threads_wait(tmp_path: Path, calls: tuple[int, int]) ->
 
 
 @pytest.mark.whole
+def test_stops_take_the_place_of_more_events_than_files_may_be_open(tmp_path: Path) -> None:
+    with subprocess.Popen(["nice", "-n", "19", built(tmp_path, MANY)]) as process:
+        eventually(lambda: len(os.listdir(f"/proc/{process.pid}/task")) > 200)
+        command: list[str | Path] = [WALKBACK, "record", "-p", str(process.pid), "-d", "2", "-o", tmp_path / "a.folded"]
+        limited = ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh", *command]
+        done = subprocess.run(limited, capture_output=True, check=False)
+        process.kill()
+    assert done.returncode == 0, done.stderr
+    assert b"ulimit -n allows more; sampling by short stops instead\n" in done.stderr
+    assert b"spin" in (tmp_path / "a.folded").read_bytes()
+
+
+@pytest.mark.whole
 def test_what_only_events_can_give_is_refused_in_one_line(tmp_path: Path, calls: tuple[int, int]) -> None:
     by_event = (["-e", event, "--", "true"] for event in ("page-faults", "context-switches"))
     for arguments in (["-a", "-d", "1"], ["--sampler", "perf", "--", "true"], *by_event):

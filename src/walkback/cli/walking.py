@@ -55,7 +55,7 @@ _CACHE = click.option("--cache/--no-cache", default=True, help="Cache the tables
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that these verbs share."""
-    for option in (_CACHE, INLINE, LINES, SHORT_NAMES, DEMANGLE, file_options, _LIMIT, _ONLY, OUTPUT):
+    for option in (_CACHE, INLINE, LINES, SHORT_NAMES, DEMANGLE, file_options, _LIMIT, _ONLY):
         command = option(command)
     return command
 

@@ -26,7 +26,7 @@ _syscall.restype = ctypes.c_long
 
 
 class RefusedError(UnreadableError):
-    """The kernel does not let this user sample events."""
+    """The kernel does not let this user sample events, or not as many as it takes."""
 
 
 class LockedError(OSError):
@@ -58,8 +58,8 @@ def explained(error: OSError, event: str, most_paranoid: int) -> UnreadableError
         rate = _setting("perf_event_max_sample_rate")
         return UnreadableError(f"the kernel refuses to sample {event} so, or so often: more than {rate} times a second")
     if error.errno == errno.EMFILE:
-        return UnreadableError("there are more threads and processors than files may be open; ulimit -n allows more")
-    return UnreadableError(f"{event} cannot be sampled: {error.strerror}")
+        return RefusedError("there are more threads and processors than files may be open; ulimit -n allows more")
+    return RefusedError(f"{event} cannot be sampled: {error.strerror}")
 
 
 def _refusal(code: int, event: str, most_paranoid: int) -> str:

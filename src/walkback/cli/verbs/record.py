@@ -17,7 +17,7 @@ from walkback.cli.inherited import Inherited
 from walkback.cli.live import check_live, live_view
 from walkback.cli.output import EXIT_FINE, complain, guarded
 from walkback.cli.parameter import Seconds
-from walkback.cli.paths import check_output, is_stdout, opened, refuse_terminal
+from walkback.cli.paths import OUTPUT_FILE, check_output, is_stdout, opened, refuse_terminal
 from walkback.cli.processes import process_named
 from walkback.cli.recordings import account_for
 from walkback.cli.storing import LABEL, STORE, check_store, storing_often
@@ -49,7 +49,14 @@ _FORMATS = {
 @click.option("-p", "--process", "target", metavar="PID|NAME", help="Record this process.", shell_complete=processes)
 @click.option("-a", "--all", "everything", is_flag=True, help="Record the whole machine.")
 @click.option("-d", "--duration", type=Seconds(0, min_open=True), metavar="SECONDS", help="Stop after this time.")
-@click.option("-e", "--event", metavar="EVENT", default="cpu-clock", show_default=True, help="What to sample.")
+@click.option(
+    "-e",
+    "--event",
+    metavar="EVENT",
+    default="cpu-clock",
+    show_default=True,
+    help="What to sample: time, cycles, page-faults, sched:sched_switch, uprobe:FILE:FUNCTION, ...",
+)
 @click.option("--off-cpu", is_flag=True, help="Record where threads wait, and for how long; same as -e off-cpu.")
 @click.option(
     "-F",
@@ -98,6 +105,12 @@ _FORMATS = {
     show_default=True,
     metavar="SECONDS",
     help="With --store: time between appends.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=OUTPUT_FILE,
+    help="Write to this file. [default: walkback.html or perf.data, other formats to standard output]",
 )
 @options
 @click.pass_context

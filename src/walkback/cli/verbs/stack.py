@@ -21,7 +21,7 @@ from walkback.cli.processes import process_named
 from walkback.cli.progress import progress
 from walkback.cli.storing import LABEL, STORE, check_store, storing
 from walkback.cli.tasks import print_tasks, refuse_with_tasks
-from walkback.cli.walking import FORMAT_NAMES, Shared, any_complete, complain_of, options
+from walkback.cli.walking import FORMAT_NAMES, OUTPUT, Shared, any_complete, complain_of, options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,6 +67,7 @@ EXIT_INTERRUPTED = 130
 )
 @STORE
 @LABEL
+@OUTPUT
 @options
 @click.pass_context
 def stack(

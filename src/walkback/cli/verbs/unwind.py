@@ -19,6 +19,7 @@ from walkback.cli.storing import LABEL, STORE, check_store, storing
 from walkback.cli.walking import (
     FORMAT_NAMES,
     MARK_INCOMPLETE,
+    OUTPUT,
     Shared,
     complain_of,
     options,
@@ -55,6 +56,7 @@ _MOST_MISMATCHES = 10
 @click.option(
     "--threads", type=click.IntRange(1, 256), metavar="N", help="Number of threads. [default: one per processor]"
 )
+@OUTPUT
 @options
 @click.pass_context
 def unwind(
