@@ -43,7 +43,7 @@ _OUTCOMES = {
 }
 
 
-@verb("walkback survey . -o results", "walkback survey /usr/lib -o results --jobs 2")
+@verb("walkback survey . -o results", "walkback survey build libcalls.a -o results --jobs 2")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FOLDER)
 @click.option("-o", "--output", required=True, type=FOLDER, metavar="DIR", help="Folder for the results.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Number of processes. [default: one per processor]")
