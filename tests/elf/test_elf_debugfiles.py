@@ -8,6 +8,7 @@ import shutil
 import struct
 import subprocess
 import zlib
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from elf.notes import note
 from elfbuilder import ElfBuilder
 from peers import peer
 from walkback.base.arch import ByteOrder
-from walkback.base.errors import ElfError, UnreadableError
+from walkback.base.errors import ElfError, PassedOverWarning, UnreadableError
 from walkback.elf import DEBUG_ROOTS, DebugLink, ElfFile, debug_data, debug_file, debug_link
 
 ORDERS = pytest.mark.parametrize("order", ["little", "big"])
@@ -170,16 +171,21 @@ class TestByLink:
     def test_a_wrong_checksum_is_passed_over_for_the_next_place(self, tmp_path: Path, root: Path) -> None:
         case = self.case(tmp_path, root)
         written(case.path.parent / "prog.debug", image(mark=b"other"))
-        assert case.found() is None
+        with pytest.warns(
+            PassedOverWarning, match=r"prog\.debug: this debug file is of another build than .*prog, and"
+        ):
+            assert case.found() is None
         written(case.path.parent / ".debug" / "prog.debug", self.DATA)
-        assert case.found() == "bin/.debug/prog.debug"
+        with pytest.warns(PassedOverWarning, match="another build"):
+            assert case.found() == "bin/.debug/prog.debug"
 
     def test_build_ids_must_not_differ(self, tmp_path: Path, root: Path) -> None:
         for theirs, taken in ((BUILD_ID, True), (None, True), (b"other", False)):
             data = image(build_id=theirs)
             case = self.case(tmp_path, root, zlib.crc32(data), build_id=BUILD_ID)
             written(case.path.parent / "prog.debug", data)
-            assert (case.found() is not None) == taken
+            with nullcontext() if taken else pytest.warns(PassedOverWarning, match="another build"):
+                assert (case.found() is not None) == taken
 
     def test_a_file_that_links_to_itself_has_none(self, tmp_path: Path, root: Path) -> None:
         data = image(link=link(b"prog", 0))

@@ -125,9 +125,9 @@ class FileSearch:
         """The separate debug file of a file, or None if none of the places has one.
 
         A file that cannot be read, or is the wrong one, is passed over: one found by build ID must have that build ID;
-        one found by the link must have the checksum of the link, and no other build ID. If the checksum would take too
-        long, because the file is very large or mostly holes, a `PassedOverWarning` says so. Servers are asked only if
-        it is to `fetch` the file.
+        one found by the link must have the checksum of the link, and no other build ID. If it has not, or if the
+        checksum would take too long, because the file is very large or mostly holes, a `PassedOverWarning` says so.
+        Servers are asked only if it is to `fetch` the file.
         """
         return self.by_build_id(elf) or self._by_link(elf) or (self._fetched(elf) if fetch else None)
 
@@ -191,10 +191,15 @@ class FileSearch:
         build_id, link = elf.build_id, debug_link(elf)
         for path in self._by_name(elf, link.name) if link is not None else ():
             found = self._open(path, elf)
-            if link is None or found is None or _checksum(found) != link.crc:
+            if link is None or found is None:
                 continue
-            if not build_id or _build_id(found) in {None, build_id}:
+            checksum = _checksum(found)
+            if checksum == link.crc and (not build_id or _build_id(found) in {None, build_id}):
                 return found
+            self._looked[_debug_name(elf)][os.fspath(path)] = False
+            if checksum is not None:
+                text = f"{path}: this debug file is of another build than {elf.name}, and not used"
+                warnings.warn(text, PassedOverWarning, stacklevel=2)
         return None
 
     def _by_name(self, elf: ElfFile, name: str) -> Iterator[Path]:
