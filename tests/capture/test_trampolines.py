@@ -28,7 +28,7 @@ from walking.copied import AMD64_FORMS, python_file
 if TYPE_CHECKING:
     from perfbuilder import Builder
 
-PID = 2**22 + 77
+PID = 2**22 + 2 * os.getpid()  # of no process, and of no other run of these tests
 """No process can have it."""
 CODE = AMD64_FORMS["sub"].code
 """11 bytes."""
