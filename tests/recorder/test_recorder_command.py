@@ -406,10 +406,7 @@ def test_the_view_in_the_terminal_ends_with_q(tmp_path: Path) -> None:
         environment = {**os.environ, "TERM": "xterm"}
         with subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=environment) as recorder:
             os.close(follower)
-            shown = b""
-            while b"spin < deep < deep" not in shown:
-                shown += os.read(leader, 65536)
-            assert b"q ends it" in shown
+            assert b"q ends it" in _until(leader, b"spin < deep < deep")
             os.write(leader, b"\xffxq")
             with contextlib.suppress(OSError):  # its end is closed
                 while os.read(leader, 65536):
@@ -417,6 +414,36 @@ def test_the_view_in_the_terminal_ends_with_q(tmp_path: Path) -> None:
             assert recorder.wait() == 0
             assert termios.tcgetattr(leader) == former
     os.close(leader)
+
+
+@needs_events
+def test_the_view_in_the_terminal_gives_way_to_a_shell_and_comes_back(tmp_path: Path) -> None:
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
+    with running(tmp_path) as program:
+        record = f"{WALKBACK} record -p {program.pid} --stack-bytes 65528 --live"
+        script = f"{record}; stty -a; fg; echo status $?"
+        command = ["setsid", "-c", "bash", "-mc", script]
+        environment = {**os.environ, "TERM": "xterm"}
+        with subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=environment) as shell:
+            os.close(follower)
+            _until(leader, b"spin < deep < deep")
+            os.write(leader, b"\x1a")
+            away = _until(leader, b"\x1b[?1049h")
+            _until(leader, b"spin < deep < deep")
+            os.write(leader, b"q")
+            _until(leader, b"status 0")
+            assert shell.wait() == 0
+    assert away.index(b"\x1b[?1049l") < away.index(b" icanon ") < away.rindex(b"record -p")
+    os.close(leader)
+
+
+def _until(terminal: int, text: bytes) -> bytes:
+    """What a terminal shows until this text came."""
+    shown = b""
+    while text not in shown:
+        shown += os.read(terminal, 65536)
+    return shown
 
 
 @pytest.mark.parametrize(

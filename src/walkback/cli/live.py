@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import signal
 import sys
 import termios
 import threading
@@ -18,6 +19,7 @@ from walkback.base.text import base_name, counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from rich.console import RenderableType
     from rich.text import Text
@@ -28,6 +30,8 @@ _EVERY = 1.0
 """Seconds between two pictures."""
 _GLANCE = 0.1
 """Seconds between two looks at whether keys are wanted any more."""
+_NO_KEY = b"\0"
+"""In the place of a key that the terminal acts on."""
 _STACKS = 5
 _FRAMES = 6
 """Innermost functions that are shown of a stack."""
@@ -48,18 +52,32 @@ def check_live() -> None:
 
 @contextlib.contextmanager
 def live_view(title: str, stop: Callable[[], None]) -> Iterator[Callable[[Callable[[], Profile]], None]]:
-    """Gives what draws a profile, which is asked for only when it is time to; the key q calls `stop`."""
+    """Gives what draws a profile, which is asked for only when it is time to; the key q calls `stop`.
+
+    Ctrl-Z gives the terminal back until the command goes on.
+    """
     from rich.console import Console
     from rich.live import Live
 
     console = Console(highlight=False)
     due = 0.0
-    with Live(console=console, screen=True, auto_refresh=False) as live, _keys(stop):
+    drawing = threading.Lock()
+
+    @contextlib.contextmanager
+    def aside() -> Iterator[None]:
+        with drawing:
+            live.stop()
+            yield
+            live.start(refresh=True)
+
+    with Live(console=console, screen=True, auto_refresh=False) as live, _keys(stop, aside):
 
         def draw(profile: Callable[[], Profile]) -> None:
             nonlocal due
             if time.monotonic() >= due:
-                live.update(_picture(title, profile(), console.height), refresh=True)
+                picture = _picture(title, profile(), console.height)
+                with drawing:
+                    live.update(picture, refresh=True)
                 due = time.monotonic() + _EVERY
 
         live.update(_head(title, "no samples yet"), refresh=True)
@@ -98,13 +116,15 @@ def _picture(title: str, profile: Profile, height: int) -> RenderableType:
 
 
 @contextlib.contextmanager
-def _keys(stop: Callable[[], None]) -> Iterator[None]:
-    """Take keys as they are pressed."""
+def _keys(stop: Callable[[], None], aside: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+    """Take keys as they are pressed: q calls `stop`, and Ctrl-Z stops this process while the picture is put `aside`."""
     if not sys.stdin.isatty():
         yield
         return
     descriptor = sys.stdin.fileno()
     former = termios.tcgetattr(descriptor)
+    *_, characters = former
+    suspends = characters[termios.VSUSP]
     ended = threading.Event()
 
     def watch() -> None:
@@ -118,9 +138,21 @@ def _keys(stop: Callable[[], None]) -> Iterator[None]:
             if not keys or b"q" in keys.lower():
                 stop()
                 return
+            if suspends in keys and suspends != _NO_KEY:
+                with aside():
+                    termios.tcsetattr(descriptor, termios.TCSADRAIN, former)
+                    signal.pthread_kill(threading.get_ident(), signal.SIGTSTP)
+                    take_keys()
+
+    def take_keys() -> None:
+        tty.setcbreak(descriptor)
+        modes = termios.tcgetattr(descriptor)
+        # As a key, for a signal would come while a picture is being drawn.
+        modes[-1][termios.VSUSP] = _NO_KEY
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, modes)
 
     watching = threading.Thread(target=watch, daemon=True)
-    tty.setcbreak(descriptor)
+    take_keys()
     watching.start()
     try:
         yield
