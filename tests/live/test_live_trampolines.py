@@ -137,6 +137,9 @@ def test_so_has_a_process_that_runs_and_its_core_file(name: str, tmp_path: Path)
         eventually(lambda: "c" in functions(stopper.shoot().labels(0))[-1:])
         core = tmp_path / "core"
         subprocess.run(["gcore", "-o", core, str(process.pid)], capture_output=True, check=True)
+        labels = Stopper(process.pid, lines=False).shoot().labels(0)
+        assert "c" in labels
+        assert functions(labels) == []
         for shot in (stopper.shoot(), Stopper(Path(f"{core}.{process.pid}"), interpreted=False, lines=False).shoot()):
             assert functions(shot.labels(0)) == WORK
             assert End(int(shot.stacks.end[0])) is End.COMPLETE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -113,7 +114,7 @@ def put(
     *parts: tuple[int, list[int]], stacks: Stacks = NATIVE, evaluators: bool = False, torn: int | None = None
 ) -> Stacks:
     chain = Chain(How.PYTHON, [Part(at, frames) for at, frames in parts], torn)
-    return merged(stacks, [[chain]], lambda _, address: address == 3, evaluators=evaluators)
+    return merged(stacks, [[chain]], lambda _, address: address == 3, lambda module: module == 1, evaluators=evaluators)
 
 
 def test_functions_take_the_place_of_the_frame_that_has_their_address() -> None:
@@ -127,6 +128,12 @@ def test_functions_take_the_place_of_the_frame_that_has_their_address() -> None:
 def test_pieces_of_an_evaluator_go_with_it() -> None:
     assert shown(put((0x1C8, [7, 8]))) == [1, 2, -7, -8, 5]
     assert shown(put((0x1C8, [7, 8]), evaluators=True)) == [1, 2, 3, -7, -8, 4, 5]
+
+
+def test_what_calls_an_evaluator_for_a_function_goes_with_it() -> None:
+    called = replace(NATIVE, module=np.array([1, 0, 1, 1, 0], np.int32))
+    assert shown(put((0x150, [7]), stacks=called)) == [1, -7, 4, 5]
+    assert shown(put((0x150, [7]), stacks=called, evaluators=True)) == [1, -7, 2, 3, 4, 5]
 
 
 def test_functions_beyond_the_end_follow_it() -> None:
@@ -144,6 +151,6 @@ def test_a_torn_chain_is_no_complete_stack() -> None:
     assert (found.end.tolist(), found.at.tolist()) == ([End.TORN], [0x77])
     cut = stack_of((1, 0x100), (2, 0x140), end=End.STACK_CUT)
     assert put((0x110, [7]), torn=0x77, stacks=cut).end.tolist() == [End.STACK_CUT]
-    assert merged(NATIVE, [[]], lambda *_: False) is NATIVE
+    assert merged(NATIVE, [[]], lambda *_: False, lambda _: False) is NATIVE
     longer = Chain(How.PYTHON, [Part(0x150, [7])], 0x77, has_more=True)
-    assert merged(NATIVE, [[longer]], lambda *_: False).end.tolist() == [End.LIMIT]
+    assert merged(NATIVE, [[longer]], lambda *_: False, lambda _: False).end.tolist() == [End.LIMIT]

@@ -36,7 +36,13 @@ class Interpreted:
     def merged(self, snapshot: Snapshot) -> Stacks:
         """The stacks of a snapshot, with functions in the place of the evaluators that run them."""
         assert snapshot.stacks is not None
-        return merged(snapshot.stacks, snapshot.chains, self._is_handler, evaluators=self._evaluators)
+        return merged(
+            snapshot.stacks, snapshot.chains, self._is_handler, self._is_trampoline, evaluators=self._evaluators
+        )
+
+    def _is_trampoline(self, module: int) -> bool:
+        """Whether code is made at run time, and of a form that is known, as what calls Python's evaluator is."""
+        return self._modules[module].is_made and self._modules[module].rules is not None
 
     def _is_handler(self, module: int, address: int) -> bool:
         """Whether a frame belongs to the evaluator that it was called by."""

@@ -33,13 +33,15 @@ def merged(
     stacks: Stacks,
     chains: Sequence[Sequence[Chain]],
     is_handler: Callable[[int, int], bool],
+    is_trampoline: Callable[[int], bool],
     *,
     evaluators: bool = False,
 ) -> Stacks:
     """The stacks with the chains of each; with `evaluators` the frames of evaluators stay behind those that they run.
 
-    `is_handler` says of a frame, by module and address, whether it belongs to an evaluator that it was called by.
-    The frames of chains have their numbers in the place of addresses.
+    `is_handler` says of a frame, by module and address, whether it belongs to an evaluator that it was called by, and
+    `is_trampoline`, by module, whether it only calls the evaluator for one of the functions. The frames of chains have
+    their numbers in the place of addresses.
     """
     if not any(chains):
         return stacks
@@ -48,7 +50,7 @@ def merged(
     end, at = stacks.end.copy(), stacks.at.copy()
     for number, ours in enumerate(chains):
         begin, last = (int(stacks.first[number + i]) for i in (0, 1))
-        rows += _merged(stacks, begin, last, ours, is_handler, evaluators=evaluators)
+        rows += _merged(stacks, begin, last, ours, is_handler, is_trampoline, evaluators=evaluators)
         first.append(len(rows))
         torn = next(((one.torn, one.has_more) for one in ours if one.torn is not None), None)
         if torn is not None and end[number] == End.COMPLETE:
@@ -75,6 +77,7 @@ def _merged(
     last: int,
     chains: Sequence[Chain],
     is_handler: Callable[[int, int], bool],
+    is_trampoline: Callable[[int], bool],
     *,
     evaluators: bool,
 ) -> list[_Row]:
@@ -84,7 +87,9 @@ def _merged(
     for frame in range(begin, last):
         ours = placed.get(frame - begin)
         if ours is None:
-            rows.append(_Row(frame))
+            has_callee = not evaluators and frame - 1 - begin in placed
+            if not (has_callee and stacks.module[frame] >= 0 and is_trampoline(int(stacks.module[frame]))):
+                rows.append(_Row(frame))
             continue
         while not evaluators and rows and rows[-1].number == _NATIVE and rows[-1].source >= begin:
             inner = rows[-1].source
