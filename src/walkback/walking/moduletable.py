@@ -366,9 +366,7 @@ def _linkage(elf: ElfFile, machine: Machine) -> list[_Part]:
 
 def _entry(elf: ElfFile, machine: Machine, parts: Sequence[_Part]) -> list[_Part]:
     """Nobody has called the code at which the kernel begins a process."""
-    points = merged([part.points for part in parts], [len(part.steps) for part in parts])
-    place = int(np.searchsorted(points.start, np.uint64(elf.entry), side="right")) - 1
-    if not elf.entry or (place >= 0 and points.step[place] != NO_STEP):
+    if not elf.entry or any(_describes(part.points, elf.entry) for part in parts):
         return []
     from walkback.walking.entrycode import entry_code  # few files need it
 
@@ -378,6 +376,11 @@ def _entry(elf: ElfFile, machine: Machine, parts: Sequence[_Part]) -> list[_Part
             outermost = Step((Op.BAD, 0, 0), (), Flag.OUTERMOST)
             return [_Part(_points_of_places([found]), steps_of([(outermost, How.ENTRY)]))]
     return []
+
+
+def _describes(points: Points, address: int) -> bool:
+    place = int(np.searchsorted(points.start, np.uint64(address), side="right")) - 1
+    return place >= 0 and int(points.step[place]) != int(NO_STEP)
 
 
 def _trampolines(elf: ElfFile, machine: Machine, troubles: list[str]) -> list[tuple[int, int]]:
