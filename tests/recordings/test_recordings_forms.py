@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -33,7 +34,8 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("forms")
-    return record(folder / "perf.data", command_of(PROGRAMS["signals"], folder))
+    program = replace(PROGRAMS["signals"], options=("-g", *PROGRAMS["signals"].options))
+    return record(folder / "perf.data", command_of(program, folder))
 
 
 def unwind(*arguments: Path | str, stdin: IO[bytes] | None = None) -> subprocess.CompletedProcess[bytes]:
@@ -125,7 +127,7 @@ def test_a_recording_that_comes_through_a_pipe_as_it_is_made(tmp_path: Path) -> 
 
 
 def label(symbol: str | None, module: str | None) -> str:
-    """What stands in folded stacks for a frame."""
+    """The name of a frame in `perf-script`, with the file's in place of one that is not known."""
     if symbol:
         return symbol
     name = (module or "").rpartition("/")[2]
@@ -145,6 +147,11 @@ def test_formats_say_the_same(recorded: Path) -> None:
         elif line:
             script.append([])
     assert script == stacks
+    assert any(frame["how"] == "inlined" for one in samples for frame in one["frames"])
+    for sample, stack in zip(samples, stacks, strict=True):
+        stack[:] = [
+            name + "_[i]" * (frame["how"] == "inlined") for name, frame in zip(stack, sample["frames"], strict=True)
+        ]
     folded = Counter(";".join([one["comm"], *reversed(stack)]) for one, stack in zip(samples, stacks, strict=True))
     found = dict(line.rsplit(" ", 1) for line in printed(recorded).splitlines())
     assert {stack: int(count) for stack, count in found.items()} == dict(folded)
