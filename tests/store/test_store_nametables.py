@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ from walkback.naming.modules import Modules
 from walkback.naming.names import Names
 from walkback.segments.database import connect
 from walkback.stacks.profile import NamedFrames
+from walkback.store.append import Append
+from walkback.store.known import KnownNames
 from walkback.store.names import KeptNames, joined, names_of, names_to_ends, read_names, write_names
 from walkback.store.store import Store
 from walkback.symbols.sourceline import SourceLine
@@ -73,8 +76,13 @@ def test_an_address_is_in_the_innermost_function_that_reaches_so_far() -> None:
 def test_the_newest_name_holds_and_the_longest_reach() -> None:
     old, new = table(("aa", 1, 9, ("old",)), ("aa", 20, 1, ("kept",))), table(("aa", 1, 3, ("new",)), ("aa", 20, 2, ()))
     assert asked(joined([old, new]), 10, 22) == [("new", 1, ()), ("kept", 20, ())]
-    assert [row[1:] for row in new.beyond(old).rows()] == [(1, 3, ("new",)), (20, 2, ())]
-    assert len(old.beyond(old)) == 0
+    known = KnownNames()
+    known.add(old)
+    assert [row[1:] for row in known.beyond(new).rows()] == [(1, 3, ("new",)), (20, 2, ())]
+    assert len(known.beyond(old)) == 0
+    known.add(new)
+    assert len(known.beyond(new)) == 0
+    assert [row[1:] for row in known.beyond(old).rows()] == [(1, 9, ("old",))]
 
 
 @pytest.mark.parametrize(
@@ -198,3 +206,44 @@ def test_calls_without_names_are_not_kept() -> None:
     answers = found.find(["ab"], np.zeros(2, np.int64), address)
     assert [answers.start(number) for number in range(2)] == [0x100, 0x100]
     assert [answers.inlined(number) for number in range(2)] == [(), ("step",)]
+
+
+def test_one_append_after_the_other_reads_no_table_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WALKBACK_CACHE", str(tmp_path / "cache"))
+    _, data = recorded(tmp_path / "a")
+    store, known = Store(tmp_path / "store", create=True), KnownNames()
+    read: list[Path] = []
+
+    def reading(db: object, files: Sequence[Path], build_ids: Iterable[str | None] | None = None) -> KeptNames:
+        read.extend(files)
+        return read_names(db, files, build_ids)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("walkback.store.known.read_names", reading)
+
+    def append() -> None:
+        with Append(store.folder, known=known) as new:
+            new.recording(data)
+
+    append()
+    (first,) = tables(store)
+    for _ in range(3):
+        append()
+    assert tables(store) == [first]
+    assert not read
+    # Somebody else makes one table of it: that is read once, and says the same.
+    store.compact(every=True)
+    (compacted,) = tables(store)
+    assert compacted != first
+    for _ in range(3):
+        append()
+    assert tables(store) == [compacted]
+    assert read == [compacted]
+    # Another writer's names are known as well.
+    _, other = recorded(tmp_path / "b", build_id="bb" * 20)
+    filled(store, other)
+    read.clear()
+    with Append(store.folder, known=known) as new:
+        new.recording(data)
+        new.recording(other)
+    assert len(tables(store)) == 2
+    assert len(names(store)) == len(NAMES)

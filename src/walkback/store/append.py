@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Self
 
 from walkback.base.errors import ArgumentError, UnreadableError
 from walkback.base.text import spelled_out
-from walkback.segments.database import connect
 from walkback.store import folded
 from walkback.store.backtraces import add_backtraces
 from walkback.store.builder import Builder, SampleOrigin, write_manifest
 from walkback.store.capturing import Capture, Captured
 from walkback.store.folder import BlockCounts, StoreFolder, StoreSnapshot
-from walkback.store.known import publish_names, write_new_names
-from walkback.store.names import NOTHING, KeptNames, joined, read_names
+from walkback.store.known import KnownNames, publish_names, write_new_names
+from walkback.store.names import NOTHING, KeptNames, joined
 from walkback.store.profiles import add_profile, names_in
 from walkback.store.staging import Staging
 
@@ -48,8 +47,12 @@ class Append:
         host: str | None = None,
         labels: Mapping[str, str] | None = None,
         names: bool = True,
+        known: KnownNames | None = None,
     ) -> None:
-        """`host` and `labels` are of all samples; a recording has its own host. `names` keeps names of code as well."""
+        """`host` and `labels` are of all samples; a recording has its own host. `names` keeps names of code as well.
+
+        `known` is what one append after the other learns of the names in the store.
+        """
         labels = labels or {}
         if len({spelled_out(name) for name in labels}) < len(labels):
             raise ArgumentError("two labels have the same name when bytes that are no text are spelled out")
@@ -63,6 +66,7 @@ class Append:
         self._captured: list[Captured] = []
         self._names: list[KeptNames] | None = [] if names else None
         """Those that came with profiles."""
+        self._known = known or KnownNames()
         self.segment: str | None = None
         """Its name, once it is in the store; None if there were no samples."""
         self.blocks: dict[str, BlockCounts] = {}
@@ -162,29 +166,32 @@ class Append:
             names = joined([*self._names, *(taken.names() for taken in captured)])
         with Staging(self._folder) as staging:
             self.blocks = self.builder.write(staging.path)
-            known, tables = self._known(names)
-            new = write_new_names(staging.path, names, known)
-            write_manifest(staging.path, self.blocks, names=new)
+            self._read_known(names)
+            new = write_new_names(staging.path, names, self._known)
+            write_manifest(staging.path, self.blocks, names=len(new))
             staging.publish()
             self.segment = staging.id
-        # A compaction that did not see these samples yet may have dropped what was known.
         with StoreSnapshot(self._folder) as snapshot:
-            dropped = not tables <= frozenset(snapshot.names)
+            dropped = not self._known.tables <= frozenset(snapshot.names)
+            own = [table for table in snapshot.names if table.parent == staging.published]
         if dropped:
-            publish_names(self._folder, names, self._known(names)[0])
+            # A compaction that did not see these samples yet may have dropped what was known.
+            self._read_known(names)
+            publish_names(self._folder, names, self._known)
+        elif own:
+            self._known.add(new, own[0])
 
-    def _known(self, names: KeptNames) -> tuple[KeptNames, frozenset[Path]]:
-        """What the store knows of the same files, and from which tables; a damaged one keeps no samples out."""
+    def _read_known(self, names: KeptNames) -> None:
+        """Know what the store says of the same files; a damaged table keeps no samples out."""
         if not len(names):
-            return NOTHING, frozenset()
+            return
         with StoreSnapshot(self._folder) as snapshot:
             try:
-                with connect() as db:
-                    return read_names(db, snapshot.names, names.build_ids), frozenset(snapshot.names)
+                self._known.read(snapshot, names.build_ids)
             except UnreadableError as error:
+                self._known.forget()
                 note = f"{error}; so all names of this append are kept"
                 self.notes += [note] if note not in self.notes else []
-                return NOTHING, frozenset()
 
     def __enter__(self) -> Self:
         return self

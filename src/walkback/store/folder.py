@@ -17,6 +17,7 @@ from walkback.base.locks import locked
 from walkback.segments.protocol import read_description, unreadable
 from walkback.store import layout
 
+State = tuple[int, int, int]
 Name = tuple[str, str]
 """A block: the id of its segment, and its hour; or the names of a segment."""
 
@@ -111,6 +112,7 @@ class StoreFolder:
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False) -> None:
         """With `create` a store that is not there is made; its parent must be there."""
         self.path = Path(path)
+        self._read: dict[str, tuple[State | None, Segment]] = {}
         if create:
             own = frozenset({layout.LOCK, layout.COMPACT_LOCK, layout.STAGING})
             layout.MARKER.make(self.path, {}, own=own, prepare=self._prepare)
@@ -130,8 +132,11 @@ class StoreFolder:
         self.staging.mkdir(exist_ok=True)
 
     def segments(self, wrong: list[UnreadableError] | None = None) -> list[Segment]:
-        """All segments, the oldest first. One that cannot be read raises its error, or adds it to `wrong`."""
-        found = []
+        """All segments, the oldest first. One that cannot be read raises its error, or adds it to `wrong`.
+
+        Each is read once, and again if its description is another file.
+        """
+        found = {}
         with os.scandir(self.path) as entries:
             names = [entry.name for entry in entries if entry.name.startswith(layout.SEGMENT)]
         for name in sorted(names):
@@ -139,14 +144,23 @@ class StoreFolder:
             try:
                 if not layout.is_id(number):
                     raise UnreadableError("this is not the name of a segment", file=str(self.path / name))
-                segment = _read_segment(self.path / name, number)
-                if segment is not None:
-                    found.append(segment)
+                read = self._segment(self.path / name, number)
+                if read is not None:
+                    found[number] = read
             except UnreadableError as error:
                 if wrong is None:
                     raise
                 wrong.append(error)
-        return found
+        self._read = found
+        return [segment for _, segment in found.values()]
+
+    def _segment(self, path: Path, number: str) -> tuple[State | None, Segment] | None:
+        state = _state(path / layout.MANIFEST)
+        before = self._read.get(number)
+        if before is not None and before[0] == state is not None:
+            return before
+        segment = _read_segment(path, number)
+        return None if segment is None else (state, segment)
 
 
 class StoreSnapshot:
@@ -192,6 +206,15 @@ def within(blocks: Iterable[Block], since: int | None, until: int | None) -> lis
         for block in blocks
         if (since is None or block.counts.last >= since) and (until is None or block.counts.first < until)
     ]
+
+
+def _state(file: Path) -> State | None:
+    """What is different if it is another file; None if it is none."""
+    try:
+        now = file.stat()
+    except OSError:
+        return None
+    return now.st_ino, now.st_size, now.st_mtime_ns
 
 
 def _read_segment(path: Path, number: str) -> Segment | None:

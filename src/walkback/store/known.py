@@ -1,7 +1,8 @@
-"""Which code of a store has names, and looking up those that are missing: files may come later, as from a server."""
+"""What a store knows of names: it is not written twice, and what is missing may be looked up again."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from walkback.segments.database import connect
 from walkback.stacks.profile import NamedFrames
 from walkback.store.builder import write_manifest
 from walkback.store.folder import StoreFolder, StoreSnapshot
-from walkback.store.names import KeptNames, names_to_ends, write_names
+from walkback.store.names import Calls, KeptNames, names_to_ends, read_names, write_names
 from walkback.store.naming import Naming, module_text
 from walkback.store.reading import BlockTables
 from walkback.store.staging import Staging
@@ -39,6 +40,62 @@ class NamesUpdate:
     """The new one; None if there was nothing new."""
     rows: int
     """How many functions and places with inlined calls are new."""
+
+
+class KnownNames:
+    """What the tables of a store say of some files, kept from one append to the next: a table never changes."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, int, bool], tuple[int, Calls]] = {}
+        self._build_ids: set[str] = set()
+        self.tables: frozenset[Path] = frozenset()
+        """Those that were read."""
+
+    def read(self, snapshot: StoreSnapshot, build_ids: Iterable[str]) -> None:
+        """Know what the store says of the files with these build IDs, and of those that were asked for before."""
+        if not self.tables <= frozenset(snapshot.names):
+            self.forget()  # A compaction may have dropped what a table said.
+        old = [table for table in snapshot.names if table in self.tables]
+        added = [table for table in snapshot.names if table not in self.tables]
+        new = set(build_ids) - self._build_ids
+        wanted = self._build_ids | new
+        if (old and new) or (added and wanted):
+            with connect() as db:
+                self.add(read_names(db, old, new))
+                self.add(read_names(db, added, wanted))
+        self._build_ids = wanted
+        self.tables = frozenset(snapshot.names)
+
+    def forget(self) -> None:
+        """Know nothing."""
+        self._rows.clear()
+        self._build_ids.clear()
+        self.tables = frozenset()
+
+    def add(self, names: KeptNames, table: Path | None = None) -> None:
+        """Know these as well, which are in a table of their own now."""
+        for key, reach, calls in _rows(names):
+            before = self._rows.get(key, (reach, calls))
+            self._rows[key] = max(reach, before[0]), calls or before[1]
+        if table is not None:
+            self.tables |= {table}
+
+    def beyond(self, names: KeptNames) -> KeptNames:
+        """Those of these names that are new, or say more."""
+        found = []
+        for place, (key, reach, calls) in enumerate(_rows(names)):
+            before = self._rows.get(key)
+            if before is None or reach > before[0] or (calls and calls != before[1]):
+                found.append(place)
+        places = np.array(found, np.int64)
+        kept = [names.calls[place] for place in found]
+        return KeptNames(names.build_ids, names.module[places], names.start[places], names.reach[places], kept)
+
+
+def _rows(names: KeptNames) -> Iterator[tuple[tuple[str, int, bool], int, Calls]]:
+    """What a row is about, and what it says."""
+    for module, start, reach, calls in names.rows():
+        yield (names.build_ids[module], start, len(calls) > 1), reach, calls
 
 
 def named_files(folder: StoreFolder) -> list[NamedFile]:
@@ -69,27 +126,29 @@ def update_names(folder: StoreFolder, naming: Naming) -> NamesUpdate:
         return bare.from_files(others, np.arange(len(module)))[0]
 
     build_ids = [None if module_text(*one).startswith("[") else one[0] for one in frames.modules]
-    return publish_names(folder, names_to_ends(build_ids, frames.module[rows], named, inlined, find), frames.kept)
+    known = KnownNames()
+    known.add(frames.kept)
+    return publish_names(folder, names_to_ends(build_ids, frames.module[rows], named, inlined, find), known)
 
 
-def publish_names(folder: StoreFolder, names: KeptNames, known: KeptNames) -> NamesUpdate:
+def publish_names(folder: StoreFolder, names: KeptNames, known: KnownNames) -> NamesUpdate:
     """Let names that are not known appear in the store, as a segment without samples."""
     with Staging(folder) as staging:
         new = write_new_names(staging.path, names, known)
-        if not new:
+        if not len(new):
             return NamesUpdate(None, 0)
-        write_manifest(staging.path, {}, names=new)
+        write_manifest(staging.path, {}, names=len(new))
         staging.publish()
-        return NamesUpdate(staging.id, new)
+        return NamesUpdate(staging.id, len(new))
 
 
-def write_new_names(folder: Path, names: KeptNames, known: KeptNames) -> int:
-    """Write the names that are not known into the folder of a segment; returns how many names that are."""
-    new = names.beyond(known)
+def write_new_names(folder: Path, names: KeptNames, known: KnownNames) -> KeptNames:
+    """Write the names that are not known into the folder of a segment; returns those."""
+    new = known.beyond(names)
     if len(new):
         with connect() as db:
             write_names(db, folder, new, QUICK)
-    return len(new)
+    return new
 
 
 def _frames(snapshot: StoreSnapshot) -> StoredFrames:

@@ -78,18 +78,6 @@ class KeptNames(OneLine):
                 exact[asked] = np.where(self.start[ours[place]] == address[asked], ours[place], -1)
         return KeptAnswers(self, function, np.where(function >= 0, exact, -1))
 
-    def beyond(self, known: KeptNames) -> KeptNames:
-        """The rows that say more than what is known already."""
-        before = {(known.build_ids[row[0]], row[1], len(row[3]) > 1): row for row in known.rows()}
-        new = []
-        for place, (module, start, reach, calls) in enumerate(self.rows()):
-            row = before.get((self.build_ids[module], start, len(calls) > 1))
-            if row is None or reach > row[2] or (calls and calls != row[3]):
-                new.append(place)
-        places = np.array(new, np.int64)
-        kept = [self.calls[place] for place in new]
-        return KeptNames(self.build_ids, self.module[places], self.start[places], self.reach[places], kept)
-
     def rows(self) -> Iterator[tuple[int, int, int, Calls]]:
         """One after the other."""
         return zip(self.module.tolist(), self.start.tolist(), self.reach.tolist(), self.calls, strict=True)

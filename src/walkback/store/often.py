@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 from walkback.capture.recorder.renewed import Renewed
 from walkback.stacks.distinct import Distinct
+from walkback.store.append import Append
 from walkback.store.capturing import Capture
-from walkback.store.store import Store
+from walkback.store.folder import StoreFolder
+from walkback.store.known import KnownNames
 
 if TYPE_CHECKING:
     import os
 
     from walkback.stacks.profile import SampleBatch
-    from walkback.store.append import Append
     from walkback.store.capturing import Captured
 
 _MOST_NAMED = 1 << 20
@@ -37,11 +38,11 @@ class Often:
         by_period: bool = False,
     ) -> None:
         """All samples get these labels; an append comes when `seconds` have passed."""
-        self._store = Store(folder, create=True)
+        self._folder = StoreFolder(folder, create=True)
         self._labels, self._capture, self._seconds, self._by_period = labels, capture, seconds, by_period
         self._append: Append | None = None
         self._taken: Captured | None = None
-        self._named = Distinct()
+        self._named, self._known = Distinct(), KnownNames()
         self._due = 0.0
         self.samples = self.appends = 0
 
@@ -59,7 +60,7 @@ class Often:
     def add(self, batch: SampleBatch) -> None:
         """Add the samples of a batch."""
         if self._append is None or self._taken is None:
-            self._append = self._store.append(labels=self._labels)
+            self._append = Append(self._folder, labels=self._labels, known=self._known)
             self._taken = self._append.captured(self._capture, by_period=self._by_period, named=self._named)
             self._due = time.monotonic() + self._seconds
         self._taken.add(batch)
@@ -77,4 +78,4 @@ class Often:
         if isinstance(self._capture, Renewed):
             self._capture.forget_frames()
         if len(self._named) > _MOST_NAMED:
-            self._named = Distinct()
+            self._named, self._known = Distinct(), KnownNames()

@@ -42,9 +42,14 @@ class Staging:
             self.close()
             raise
 
+    @property
+    def published(self) -> Path:
+        """Where the segment is once it has appeared."""
+        return self._folder.path / f"{layout.SEGMENT}{self.id}"
+
     def publish(self) -> None:
         """Bring all to the disk, and let it appear: from here on it is there whatever happens."""
-        publish(self.path, self._folder.path / f"{layout.SEGMENT}{self.id}")
+        publish(self.path, self.published)
 
     def take(self, path: Path, name: str) -> None:
         """Have what is at a path as a part of this, in one step; it goes when this does."""
