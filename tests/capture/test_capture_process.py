@@ -132,7 +132,7 @@ def test_a_target_goes_on_when_walkback_is_killed_in_the_middle(threads: Path) -
         process = Process(int(sys.argv[1]), Modules())
         tracer = process._tracing.tracer
         take = tracer.take
-        def slow(tid, extent, work):
+        def slow(tid, extent, work, pieces):
             def wait():
                 print("stopped", flush=True)
                 time.sleep(60)

@@ -30,10 +30,16 @@ class Watching(Interpreters):
         stopper.target.interpreters = self
         self.stood: list[Standing] = []
 
-    def look(self, thread: int, memory: TargetMemory, standing: Callable[[], Standing] | None = None) -> list[Looked]:
+    def look(
+        self,
+        thread: int,
+        memory: TargetMemory,
+        standing: Callable[[], Standing] | None = None,
+        running: TargetMemory | None = None,
+    ) -> list[Looked]:
         if standing is not None:
             self.stood.append(standing())
-        return super().look(thread, memory, standing)
+        return super().look(thread, memory, standing, running)
 
 
 @pytest.mark.parametrize("way", ["deep", "coroutines", "names", "lines"])

@@ -119,9 +119,11 @@ class Stopper:
         if isinstance(source, int):
             from walkback.capture.live.process import Process
 
-            more = {} if stack_bytes is None else {"stack_bytes": stack_bytes}
             self.name = f"process {source}"
-            self.target = Process(source, self.modules, **more)
+            if stack_bytes is None:
+                self.target = Process(source, self.modules)
+            else:
+                self.target = Process(source, self.modules, stack_bytes=stack_bytes)
         else:
             from walkback.capture.core.file import CoreFile
 

@@ -97,11 +97,23 @@ class Runtime(Protocol):
     def prepare(self, memory: TargetMemory, /) -> None:
         """Look which threads there are; they may be running."""
 
-    def look(self, thread: int, memory: TargetMemory, standing: Callable[[], Standing] | None, /) -> Looked | None:
+    def look(
+        self,
+        thread: int,
+        memory: TargetMemory,
+        standing: Callable[[], Standing] | None,
+        running: TargetMemory | None,
+        /,
+    ) -> Looked | None:
         """What a thread runs, by the number that it has for itself; None for nothing.
 
-        Without `standing` it may be running: then what is read is for later looks.
+        Without `standing` it may be running: then what is read is for later looks. With `running`, the memory of the
+        process as it is now, the other may be a `CopiedMemory`.
         """
+
+    @property
+    def is_foreseeable(self) -> bool:
+        """Whether a look at a running thread reads the same memory as one that follows at once."""
 
     def is_entering(self, pc: int, /) -> bool:
         """Whether a thread with this program counter may be entering an evaluator, and its chain is not in order."""

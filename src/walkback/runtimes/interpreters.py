@@ -78,10 +78,24 @@ class Interpreters:
         for runtime in self._used:
             runtime.prepare(memory)
 
-    def look(self, thread: int, memory: TargetMemory, standing: Callable[[], Standing] | None = None) -> list[Looked]:
-        """What a thread runs, by the number that it has for itself; without `standing` it may be running."""
-        found = (runtime.look(thread, memory, standing) for runtime in self._used)
+    def look(
+        self,
+        thread: int,
+        memory: TargetMemory,
+        standing: Callable[[], Standing] | None = None,
+        running: TargetMemory | None = None,
+    ) -> list[Looked]:
+        """What a thread runs, by the number that it has for itself; without `standing` it may be running.
+
+        With `running`, the memory of the process as it is now, the other need only have what is different all the time.
+        """
+        found = (runtime.look(thread, memory, standing, running) for runtime in self._used)
         return [one for one in found if one is not None]
+
+    @property
+    def is_foreseeable(self) -> bool:
+        """Whether a look at a running thread reads the same memory as one that follows at once."""
+        return all(runtime.is_foreseeable for runtime in self._used)
 
     def chains(self, looked: Sequence[list[Looked]], stacks: Stacks | None) -> list[list[Chain]]:
         """The same of several threads with names, for which none need stand still; `stacks` were walked of them."""

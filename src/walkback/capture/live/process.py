@@ -17,9 +17,10 @@ import numpy as np
 from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
 from walkback.base.arrays import U64
 from walkback.base.errors import UnreadableError
+from walkback.capture.live.looking import Look, RecentBlocks
 from walkback.capture.live.mapped import MappedCode
 from walkback.capture.live.maps import Maps
-from walkback.capture.live.ptrace import Remote, Tracer
+from walkback.capture.live.ptrace import Pieces, Remote, Tracer
 from walkback.capture.live.status import checked, has_ended, inner_number, name_in, reason
 from walkback.capture.live.tracing import NOT_IN_TIME, Tracing
 from walkback.capture.registers import FLOATING, GENERAL, empty_rows
@@ -58,18 +59,6 @@ class _Taken:
     """What its interpreters run."""
 
 
-class _StoppedMemory:
-    """The memory of a thread that stands still, whose stack was copied already."""
-
-    def __init__(self, process: Process, tracer: Tracer) -> None:
-        self._process, self._tracer = process, tracer
-        self.gather = process.gather
-
-    def read(self, address: int, size: int) -> bytes:
-        """As much of it as can be read from an address on."""
-        return self._tracer.copied_at(address, size) or self._process.read(address, size)
-
-
 class Process:
     """A live process, to be sampled once or again and again; from one thread at a time.
 
@@ -79,9 +68,18 @@ class Process:
     """
 
     def __init__(
-        self, pid: int, modules: Modules, *, stack_bytes: int = _STACK_LIMIT, patience: float = _PATIENCE
+        self,
+        pid: int,
+        modules: Modules,
+        *,
+        stack_bytes: int = _STACK_LIMIT,
+        patience: float = _PATIENCE,
+        beside: Process | None = None,
     ) -> None:
-        """Of each stack at most `stack_bytes` bytes are copied; a thread has `patience` seconds to stop."""
+        """Of each stack at most `stack_bytes` bytes are copied; a thread has `patience` seconds to stop.
+
+        One that is sampled `beside` another, never at the same time, shares its memory for that, and what it allows.
+        """
         machine = _MACHINES.get(os.uname().machine)
         if machine is None:
             raise UnreadableError(f"processes of {os.uname().machine} are not supported", file=f"process {pid}")
@@ -92,12 +90,13 @@ class Process:
         self.modules = modules
         self.stops = 0
         """How many times a thread was stopped, over all samples."""
-        self._memory = Remote(1 << 16)
-        self._tracing = Tracing(machine, max(stack_bytes, 0), patience)
+        self._memory: Remote = Remote(1 << 16) if beside is None else beside._memory
+        self._tracing: Tracing = Tracing(machine, max(stack_bytes, 0), patience) if beside is None else beside._tracing
         self._maps: Maps | None = None
         self._code = MappedCode(self.pid, modules, self.read, machine)
         self.interpreters: Interpreters | None = None
         """What is asked what each thread runs, while it stands still."""
+        self._recent = RecentBlocks()
         self._inner: Callable[[int], int] = (lambda tid: tid) if inner_number(self.pid) == self.pid else inner_number
         self._alive = self.pid
         """A thread that has not ended: the first one may, and the others go on."""
@@ -218,36 +217,46 @@ class Process:
         troubles += [f"thread {tid}: {reason(tid, why)}" for tid, why in sorted(kept.items())]
 
     def _take(self, tracer: Tracer, tid: int, maps: Maps, work: Callable[[], None] | None = None) -> _Taken | str:
-        looked: list[Looked] = []
-        number = self._inner(tid)
-
-        def look() -> None:
-            if self.interpreters is not None:
-                looked.extend(self.interpreters.look(number, _StoppedMemory(self, tracer), tracer.standing))
-            if work is not None:
-                work()
-
-        if self.interpreters is not None:
-            # What is read for the first time takes long: that is done before, and only compared during the stop.
-            self.interpreters.look(number, self)
+        interpreters, look = self.interpreters, None
+        if interpreters is not None:
+            look = Look(interpreters, self._inner(tid), self, self._recent)
         stopped, registers = 0, b""
         for pause in _PAUSES:
-            looked.clear()
-            trouble = self._tracing.begin(tid) or tracer.take(tid, maps.stack_at, look)
+            trouble = self._stop(tracer, tid, maps, look, work)
             if trouble is not None:
                 return trouble
-            self.stops += 1
             stopped += tracer.stopped
-            # While a thread enters an evaluator its chain is not in order.
-            if self.interpreters is None or not self.interpreters.is_entering(tracer.pc):
+            if interpreters is not None and interpreters.is_entering(tracer.pc):
+                # If it is where it was, it had no processor meanwhile, or its process is stopped.
+                time.sleep(pause if tracer.registers == registers else 0)
+                registers = tracer.registers
+            elif look is None or look.found is not None:
                 break
-            # If it is where it was, it had no processor meanwhile, or its process is stopped.
-            time.sleep(pause if tracer.registers == registers else 0)
-            registers = tracer.registers
         piece = tracer.piece()
         end = piece.start + len(piece.contents)
         cut = end if tracer.copied and end < tracer.end else 0
+        looked = [] if look is None or look.found is None else look.found
         return _Taken(tid, tracer.registers, tracer.more_registers, [piece], cut, stopped, looked=looked)
+
+    def _stop(
+        self, tracer: Tracer, tid: int, maps: Maps, look: Look | None, work: Callable[[], None] | None
+    ) -> str | None:
+        """Stop a thread once, and do the work and what a look needs; returns what went wrong."""
+
+        def stand() -> None:
+            if look is not None:
+                look.stand(tracer)
+            if work is not None:
+                work()
+
+        if look is not None:
+            look.begin()
+        trouble = self._tracing.begin(tid) or tracer.take(tid, maps.stack_at, stand, look.pieces if look else Pieces())
+        if trouble is None:
+            self.stops += 1
+            if look is not None:
+                look.end(tracer)
+        return trouble
 
     def _is_strange(self, samples: Samples, maps: Maps) -> bool:
         """Whether a thread is somewhere that was not mapped before."""

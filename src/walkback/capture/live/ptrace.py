@@ -35,7 +35,13 @@ _RED_ZONE = 128
 _MOST_GATHERED = 1024
 """Pieces of memory that the kernel reads at once."""
 _CHUNK = 1 << 18
-"""How much memory is read at once where a walk asks for some."""
+"""How much memory is read at once where a walk asks for some, and at most in pieces."""
+_MARGIN = 1 << 12
+"""Bytes by which a stack may be longer than when it was copied the last time."""
+_LONG = 1 << 16
+"""Bytes that a stack must have become shorter to be looked for anew."""
+_MOST_THREADS = 1 << 12
+"""Whose stacks are remembered."""
 
 
 class _Vector(ctypes.Structure):
@@ -69,29 +75,39 @@ class Remote:
         self._buffer = ctypes.create_string_buffer(size)
         ctypes.memset(self._buffer, 1, size)  # Its pages are there before anybody waits for them.
         self._view = memoryview(self._buffer).cast("B")
-        self._local = _Vector(ctypes.addressof(self._buffer), 0)
+        self._begin = ctypes.addressof(self._buffer)
+        self._local = _Vector(self._begin, 0)
         self._remote = _Vector(0, 0)
         self._local_at, self._remote_at = ctypes.addressof(self._local), ctypes.addressof(self._remote)
 
-    def fetch(self, tid: int, address: int, size: int) -> int:
-        """Read into the buffer; returns how many bytes came, from the first on."""
-        size = min(size, self.size)
+    def fetch(self, tid: int, address: int, size: int, at: int = 0) -> int:
+        """Read into the buffer, from a place in it on; returns how many bytes came, from the first on."""
+        size = min(size, self.size - at)
+        self._local.base = self._begin + at
         self._local.length = self._remote.length = size
         self._remote.base = address
         if size <= 0:
             return 0
         got = _readv(tid, self._local_at, 1, self._remote_at, 1, 0)
-        return self._by_file(tid, [address], size) if got < 0 and ctypes.get_errno() in _REFUSED else max(got, 0)
+        return self._by_file(tid, [(address, size)], at) if got < 0 and ctypes.get_errno() in _REFUSED else max(got, 0)
 
-    def _by_file(self, tid: int, addresses: Sequence[int], size: int) -> int:
-        """The same through a file, where a filter of system calls refuses the other way: `size` from each address."""
-        done = 0
+    def collect(self, tid: int, pieces: Pieces) -> int:
+        """Read pieces of memory into the buffer, one after the other; returns how many bytes came."""
+        if not pieces.size:
+            return 0
+        self._local.base, self._local.length = self._begin, pieces.size
+        got = _readv(tid, self._local_at, 1, pieces.vectors, len(pieces.ranges), 0)
+        return self._by_file(tid, pieces.ranges, 0) if got < 0 and ctypes.get_errno() in _REFUSED else max(got, 0)
+
+    def _by_file(self, tid: int, ranges: Sequence[tuple[int, int]], at: int) -> int:
+        """The same through a file, where a filter of system calls refuses the other way."""
+        done = at
         try:
             memory = os.open(f"/proc/{tid}/mem", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return 0
         try:
-            for address in addresses:
+            for address, size in ranges:
                 got = os.preadv(memory, [self._view[done : done + size]], address)
                 done += got
                 if got < size:
@@ -100,7 +116,7 @@ class Remote:
             pass
         finally:
             os.close(memory)
-        return done
+        return done - at
 
     def fetched(self, size: int, start: int = 0) -> bytes:
         """A copy of a part of the buffer."""
@@ -116,14 +132,26 @@ class Remote:
 
     def gather(self, tid: int, addresses: Sequence[int], size: int) -> bytes:
         """`size` bytes from each address, one after the other, up to the first that cannot be read."""
-        count = min(len(addresses), self.size // size, _MOST_GATHERED)
-        words = [word for address in addresses[:count] for word in (address, size)]
-        remote = struct.pack(f"={2 * count}Q", *words)
-        self._local.length = count * size
-        got = _readv(tid, self._local_at, 1, remote, count, 0) if count else 0
-        if got < 0 and ctypes.get_errno() in _REFUSED:
-            got = self._by_file(tid, addresses[:count], size)
-        return self.fetched(max(got, 0) // size * size)
+        got = self.collect(tid, Pieces([(address, size) for address in addresses[: self.most_gathered(size)]]))
+        return self.fetched(got // size * size)
+
+
+class Pieces:
+    """Pieces of memory, to be read at once."""
+
+    def __init__(self, ranges: Sequence[tuple[int, int]] = ()) -> None:
+        """Each range is an address and a size."""
+        self.ranges = ranges
+        self.size = sum(size for _, size in ranges)
+        self.vectors = struct.pack(f"={2 * len(ranges)}Q", *(word for one in ranges for word in one))
+
+    @property
+    def is_fit(self) -> bool:
+        """Whether they are few and small enough for a stop."""
+        return self.size <= _CHUNK and len(self.ranges) < _MOST_GATHERED
+
+
+_NOTHING = Pieces()
 
 
 class Tracer:
@@ -138,8 +166,12 @@ class Tracer:
         self.floating = FLOATING.get(machine)
         self._sp_word, self._pc_word = SP_WORD[machine], PC_WORD[machine]
         self._with_pac_mask = machine.name == "AArch64"
-        self.stack = Remote(limit + _RED_ZONE)
+        self._limit = limit + _RED_ZONE
+        self._memory = Remote(_CHUNK + _MARGIN + self._limit)
+        """During a stop: the pieces that are asked for, and behind them the stack."""
         self._chunk = Remote(_CHUNK)
+        self._stacks: dict[int, tuple[int, int]] = {}
+        """Where the copies of the stacks of threads will probably begin, and where the memory ends that holds them."""
         self._words = (ctypes.c_uint64 * 128)()
         self._more_words = (ctypes.c_uint64 * 128)()
         self._vector = _Vector(0, 0)
@@ -148,24 +180,32 @@ class Tracer:
         self._waiting = self._given_up = False
         self._since = 0
 
-        self.registers = b""
         self.more_registers = b""
         self.pac_mask = 0
+        self.collected = b""
+        """The pieces, up to the first that could not be read."""
         self.start = 0
-        """Where the copied memory begins."""
+        """Where the copied stack begins."""
         self.copied = 0
+        self._stack_at = self._expected = 0
+        """Where the copied stack begins in the memory here, and how much of it is expected."""
         self.end = 0
         """Where the memory that holds the stack pointer ends; 0 if it is not known."""
         self.stopped = 0
         """Nanoseconds from the interruption to the letting go."""
 
     def take(
-        self, tid: int, extent: Callable[[int], tuple[int, int] | None], work: Callable[[], None] | None = None
+        self,
+        tid: int,
+        extent: Callable[[int], tuple[int, int] | None],
+        work: Callable[[], None] | None = None,
+        pieces: Pieces = _NOTHING,
     ) -> str | None:
-        """Stop a thread, copy its registers and stack, and let it go; returns what went wrong.
+        """Stop a thread, copy its registers, its stack and pieces of memory, and let it go; returns what went wrong.
 
         `extent` gives the mapping that holds a stack pointer. `work` is done while the thread stands still.
         """
+        wanted = self._expect(tid, pieces)
         if _ptrace(_PTRACE_SEIZE, tid, None, None) < 0:
             return _refusal(ctypes.get_errno())
         collecting = gc.isenabled()
@@ -183,15 +223,25 @@ class Tracer:
             if stop is None:
                 return "it ended"
             gc.disable()
-            trouble = self._copy(tid, extent)
+            # This needs no registers, for which the kernel waits until the thread has left its processor.
+            got = self._memory.collect(tid, wanted)
+            trouble = self._copy(tid, extent, got - pieces.size)
             if trouble is None and work is not None:
                 work()
-            return trouble
         finally:
             _ptrace(_PTRACE_DETACH, tid, None, signal)
             self.stopped = time.monotonic_ns() - began
             if collecting:
                 gc.enable()
+        self.collected = self._memory.fetched(min(got, pieces.size))
+        return trouble
+
+    def _expect(self, tid: int, pieces: Pieces) -> Pieces:
+        """The pieces, and behind them the stack where it probably is."""
+        start, self.end = self._stacks.get(tid, (0, 0))
+        self.start, self._stack_at = start, pieces.size
+        self._expected = min(self.end - start, self._limit + _MARGIN)
+        return Pieces([*pieces.ranges, (start, self._expected)]) if self._expected else pieces
 
     def _wait(self, tid: int, began: int) -> int | None:
         """Wait until a thread stops: the signal and the event, as wait(2) has them, or None if it ended instead.
@@ -225,34 +275,49 @@ class Tracer:
                 self._given_up = True
             return self._given_up
 
-    def _copy(self, tid: int, extent: Callable[[int], tuple[int, int] | None]) -> str | None:
+    def _copy(self, tid: int, extent: Callable[[int], tuple[int, int] | None], got: int) -> str | None:
+        """Copy its registers, and its stack unless that is in the bytes that came behind the pieces."""
         size = self._regset(tid, _NT_PRSTATUS, self._words)
         if size < 0:
             return "its registers cannot be read"
         if size != self.general.size:
             return "it is a 32-bit thread"
-        self.registers = bytes(self._words)
         if self.floating is not None:
-            got = self._regset(tid, _NT_FPREGSET, self._more_words) >= self.floating.size
-            self.more_registers = bytes(self._more_words) if got else b""
+            has_more = self._regset(tid, _NT_FPREGSET, self._more_words) >= self.floating.size
+            self.more_registers = bytes(self._more_words) if has_more else b""
         if self._with_pac_mask and self._regset(tid, _NT_ARM_PAC_MASK, self._more_words) >= 16:
             self.pac_mask = int(self._more_words[1])
         sp = int(self._words[self._sp_word])
+        skipped = sp - _RED_ZONE - self.start
+        if got == self._expected and 0 <= skipped < min(got - _RED_ZONE, _LONG):
+            self.start += skipped
+            self._stack_at += skipped
+            self.copied = min(got - skipped, self._limit)
+            return None
         found = extent(sp)
         self.copied = self.end = 0
         if found is not None:
-            self.start, self.end = max(sp - _RED_ZONE, found[0]), found[1]
-            self.copied = self.stack.fetch(tid, self.start, self.end - self.start)
-            if not self.copied:
+            self.end = found[1]
+            if len(self._stacks) >= _MOST_THREADS:
+                self._stacks.clear()
+            self._stacks[tid] = max(sp - _RED_ZONE - _MARGIN, found[0]), self.end
+            for self.start in (max(sp - _RED_ZONE, found[0]), sp):
                 # The pages below the stack pointer may not be there yet.
-                self.start = sp
-                self.copied = self.stack.fetch(tid, self.start, self.end - self.start)
+                size = min(self.end - self.start, self._limit)
+                self.copied = self._memory.fetch(tid, self.start, size, self._stack_at)
+                if self.copied:
+                    break
         return None
 
     def _regset(self, tid: int, kind: int, words: ctypes.Array[ctypes.c_uint64]) -> int:
         """Read registers; returns how many bytes came."""
         self._vector.base, self._vector.length = ctypes.addressof(words), ctypes.sizeof(words)
         return -1 if _ptrace(_PTRACE_GETREGSET, tid, kind, self._vector_at) < 0 else int(self._vector.length)
+
+    @property
+    def registers(self) -> bytes:
+        """As the kernel has them."""
+        return bytes(self._words)
 
     @property
     def pc(self) -> int:
@@ -262,16 +327,16 @@ class Tracer:
     def copied_at(self, address: int, size: int) -> bytes:
         """A part of the copied stack; nothing where it does not have all of it."""
         away = address - self.start
-        return self.stack.fetched(size, away) if 0 <= away <= self.copied - size else b""
+        return self._memory.fetched(size, self._stack_at + away) if 0 <= away <= self.copied - size else b""
 
     def standing(self) -> Standing:
         """The thread, for those who look what it runs."""
         registers = tuple(self._words[: self.general.size // 8])
-        return Standing(registers, self.start, self.stack.fetched(self.copied), self.end)
+        return Standing(registers, self.start, self._memory.fetched(self.copied, self._stack_at), self.end)
 
     def piece(self) -> MemoryRange:
         """The copied stack."""
-        return MemoryRange(self.start, self.stack.fetched(self.copied))
+        return MemoryRange(self.start, self._memory.fetched(self.copied, self._stack_at))
 
     def read_around(self, tid: int, address: int, extent: tuple[int, int]) -> MemoryRange | None:
         """Memory of a mapping from the page of an address on."""

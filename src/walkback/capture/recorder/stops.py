@@ -83,7 +83,9 @@ class Stops:
         self._interval = self._period = 1 / frequency
         self._comm_numbers: dict[str, int] = {}
         self._interpreted, self._shows = Interpreted(self.modules, limit=max_stack), interpreted
-        self._processes: dict[int, Process] = {pid: self._process(pid)}
+        self._first: Process | None = None
+        self._first = self._process(pid)
+        self._processes = {pid: self._first}
         self.walker = walker_for(self._processes[pid], self.modules, cache=cache, only=only, max_stack=max_stack)
         self.names = Names(self.modules, demangle=demangle, lines=lines, inline=inline, cache=cache)
         self.distinct = DistinctFrames(self.names, self._interpreted.frames)
@@ -94,7 +96,7 @@ class Stops:
         return f"Stops({self.name!r})"
 
     def _process(self, pid: int) -> Process:
-        process = Process(pid, self.modules)
+        process = Process(pid, self.modules, beside=self._first)
         if self._shows:
             process.interpreters = self._interpreted.interpreters()
         return process

@@ -68,6 +68,9 @@ class _Followed(NamedTuple):
 class LuaRuntime:
     """One Lua in one process."""
 
+    is_foreseeable = False
+    """Its states are found by what the stack of a thread has."""
+
     def __init__(self, known: layout.Layout, evaluator: range, byteorder: ByteOrder, *, limit: int = 1024) -> None:
         """`evaluator` is its code; at most `limit` calls of a state are followed."""
         self._layout, self._evaluator = known, evaluator
@@ -82,7 +85,9 @@ class LuaRuntime:
         """Never: where an evaluator has not begun yet is seen when its frames are counted."""
         return False
 
-    def look(self, _: int, memory: TargetMemory, standing: Callable[[], Standing] | None) -> Looked | None:
+    def look(
+        self, _: int, memory: TargetMemory, standing: Callable[[], Standing] | None, __: TargetMemory | None = None
+    ) -> Looked | None:
         """What a thread that stands still runs; None for one that runs no Lua."""
         if standing is None:
             return None

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Literal
 
 from walkback.runtimes.chains import RuntimeFrame
+from walkback.runtimes.copying import NotCopiedError
 from walkback.runtimes.memory import TargetMemory, gathered
 from walkback.runtimes.python.layout import CODE_UNIT, STRING_HEAD
 from walkback.runtimes.python.lines import LineTable
@@ -89,6 +90,25 @@ class Codes:
                 code = self._read(address, mark, memory)
                 self._keep(address, code)
             found[address] = code
+        return found
+
+    def learn(self, addresses: list[int], memory: TargetMemory) -> None:
+        """Read those that are not known, while the process runs."""
+        new = [address for address in addresses if address not in self._known]
+        if new:
+            self.current(new, memory)
+
+    def unchanged(self, addresses: list[int], memory: TargetMemory) -> dict[int, Code | None]:
+        """Those that a thread had a moment ago, while its process runs on; all must be known, and still be there.
+
+        No two code objects have the same mark, so one that is the same before and after was the same in between.
+        """
+        found = {address: self._known.get(address) for address in addresses}
+        for address, mark in zip(addresses, self._marks(addresses, memory), strict=True):
+            code = found[address]
+            if code is None or code.mark != mark:
+                self._known.pop(address, None)
+                raise NotCopiedError
         return found
 
     def _marks(self, addresses: list[int], memory: TargetMemory) -> list[bytes]:

@@ -117,6 +117,11 @@ class PythonRuntime:
             self._tasks = TaskReader(self._build, layout, self._codes.strings, byteorder, self.limit)
 
     @property
+    def is_foreseeable(self) -> bool:
+        """Asyncio's tasks are more than can be read twice for each sample."""
+        return self._tasks is None
+
+    @property
     def version(self) -> tuple[int, int]:
         """The version of Python."""
         return self._build.version
@@ -138,7 +143,11 @@ class PythonRuntime:
         return self._record is not None and self._evaluator is not None and 0 <= pc - self._evaluator < _ENTRY
 
     def look(
-        self, number: int, memory: TargetMemory, standing: Callable[[], Standing] | None = None
+        self,
+        number: int,
+        memory: TargetMemory,
+        standing: Callable[[], Standing] | None = None,
+        running: TargetMemory | None = None,
     ) -> Followed | None:
         """What a thread runs; None for one that runs no Python."""
         if number not in self._threads and number not in self._strangers:
@@ -160,7 +169,14 @@ class PythonRuntime:
         rows += [] if tasks is None else tasks.coroutines.codes()
         if not rows and all(one.torn is None for one in threads) and (tasks is None or tasks.is_empty):
             return None
-        codes = self._codes.current(list({address for address, _ in rows}), memory)
+        addresses = list({address for address, _ in rows})
+        if running is None:
+            codes = self._codes.current(addresses, memory)
+        elif standing is None:
+            self._codes.learn(addresses, running)
+            return None
+        else:
+            codes = self._codes.unchanged(addresses, running)
         for address, copy in rows:
             code = codes[address] if copy else None
             if code is not None:
