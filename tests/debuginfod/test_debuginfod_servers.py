@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from debuginfod.fileservers import Behaviour, having, redirecting, sending, serving
+from waiting import PATIENCE, eventually
 from walkback.debuginfod.environment import Settings, settings
 from walkback.debuginfod.servers import Servers
 from walkback.elf import ElfFile
@@ -45,8 +46,14 @@ def find(servers: Servers, kind: str = "debuginfo") -> Path | None:
 
 
 def test_the_first_server_that_has_a_file_sends_it_and_next_time_nobody_is_asked(tmp_path: Path, right: Path) -> None:
-    with serving(having({})) as without, serving(having({WANTED: right})) as server:
-        servers = asking(tmp_path / "cache", without.url, server.url)
+    answer = having({WANTED: right})
+
+    def behave(request: BaseHTTPRequestHandler) -> None:
+        assert eventually(lambda: without.asked)
+        answer(request)
+
+    with serving(having({})) as without, serving(behave) as server:
+        servers = asking(tmp_path / "cache", without.url, server.url, timeout=PATIENCE)
         found = find(servers)
         assert found == tmp_path / "cache" / BUILD_ID / "debuginfo"
         assert found.read_bytes() == right.read_bytes()
