@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,8 +57,27 @@ setInterval(() => 0, 1000);
 """
 
 
+_BUSY = """
+import json
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+def deep(depth):
+    return deep(depth - 1) if depth else fib(11)
+def each():
+    for number in range(20):
+        yield deep(number)
+print("ready", flush=True)
+while True:
+    sum(each())
+    json.loads(json.dumps({"a": list(range(20))}))
+    sorted(range(200), key=lambda number: -number)
+"""
+_STARTED, _WATCHED, _RECORDED = 1.5, 2, 5
+"""Seconds until a recorder has started, then until its target has been watched, and of the whole recording."""
+
+
 def stopping(rounds: int) -> Iterator[Figure]:
-    """Whole runs, a sample of many, and the stops; needs gdb, eu-stack and node."""
+    """Whole runs, a sample of many, and the stops; needs gdb, eu-stack, node and py-spy."""
     with tempfile.TemporaryDirectory() as folder:
         program, script = Path(folder, "waiting"), Path(folder, "waiting.js")
         script.write_text(_NODE)
@@ -73,6 +93,8 @@ def stopping(rounds: int) -> Iterator[Figure]:
                 yield from _whole(name, pid, limit, rounds)
         with _running(program, "4") as pid:
             yield from _many("5 threads", pid, rounds)
+        with _running("/usr/bin/python3", "-c", _BUSY) as pid:
+            yield _slowed(pid, Path(folder, "out"), rounds)
 
 
 def _found(name: str) -> str:
@@ -119,3 +141,28 @@ def _many(name: str, pid: int, rounds: int) -> Iterator[Figure]:
     middle, most = (float(np.percentile(stops, part)) for part in (50, 99))
     for what, value, limit in (("median", middle, 1.0), ("99 of 100", most, 5.0)):
         yield Figure(f"a stop of {SAMPLES * 5}, {what}", value, one * 1e3, "ms", "one eu-stack -p", limit, limit)
+
+
+def _slowed(pid: int, out: Path, rounds: int) -> Figure:
+    """How much of its time a busy Python is off its processor because it is stopped 99 times per second."""
+    watch = ("record", "-p", str(pid), "-F", "99", "--sampler", "stops", "--format", "folded")
+    ours = (WALKBACK, *watch, "-d", str(_RECORDED), "-o", out)
+    theirs = (WALKBACK.with_name("py-spy"), "record", "-p", str(pid), "-r", "99", "-d", str(_RECORDED), "-o", out)
+    our_share, their_share = alternate(rounds, lambda: _lost(pid, ours), lambda: _lost(pid, theirs))
+    what = "a busy Python at 99 stops per second, off its processor"
+    return Figure(what, our_share * 100, their_share * 100, "%", "py-spy record", 1, 2)
+
+
+def _lost(pid: int, command: tuple[str | Path, ...]) -> float:
+    """The share of the time that a busy process does not run beside a recorder."""
+
+    def ran() -> int:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0])
+
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as recorder:
+        time.sleep(_STARTED)
+        before, began = ran(), time.monotonic_ns()
+        time.sleep(_WATCHED)
+        share = 1 - (ran() - before) / (time.monotonic_ns() - began)
+        assert recorder.poll() is None
+    return share

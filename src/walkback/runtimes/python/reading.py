@@ -154,14 +154,7 @@ class PythonRuntime:
             # It may have begun just now.
             self._strangers.add(number)
             self._find_threads(memory)
-        threads = []
-        states = []
-        for state in self._threads.get(number, ()):
-            words = self._thread.read(memory, state)
-            if words is not None and words[3] == number:
-                states.append((state, words[1]))
-                if words[2]:
-                    threads.append(self._follow(words[2], state, memory))
+        threads, states = self._followed(number, memory)
         tasks = None
         if self._tasks is not None and states:
             tasks = self._tasks.read(number, states, memory, is_standing=standing is not None)
@@ -182,6 +175,17 @@ class PythonRuntime:
             if code is not None:
                 self._codes.find_copy(code, copy, memory)
         return Followed(self, threads, codes, tasks)
+
+    def _followed(self, number: int, memory: TargetMemory) -> tuple[list[_Thread], list[tuple[int, int]]]:
+        """The chains of a thread, and its states with their interpreters."""
+        threads, states = [], []
+        for state in self._threads.get(number, ()):
+            words = self._thread.read(memory, state)
+            if words is not None and words[3] == number:
+                states.append((state, words[1]))
+                if words[2]:
+                    threads.append(self._follow(words[2], state, memory))
+        return threads, states
 
     def join_tasks(self, looked: Sequence[tuple[int, Followed]]) -> list[AsyncioTask]:
         """The tasks of threads, each by the number by which others know it."""
