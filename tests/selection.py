@@ -94,8 +94,9 @@ class Account:
         if report.when == "call" and report.passed:
             self.passed.add(report.nodeid)
 
+    @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """A process of xdist ends: each has collected all tests, so any one's number is that of the run."""
+        """A process of xdist, if it is there, ends: each has collected all tests, so any one's number is that of the run."""
         self.left_out = node.workeroutput.get("left_out", 0)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

@@ -10,6 +10,7 @@ import pytest
 import peers
 from walkback.base.arch import AARCH64, AMD64, S390X, Machine
 from walkback.elf import ElfFile
+from walkback.elf.layout import PT_DYNAMIC, PT_NULL
 from walkback.walking.abi import Flag
 from walkback.walking.entrycode import entry_code
 from walkback.walking.moduletable import Only, module_table
@@ -34,6 +35,16 @@ _start: lea here(%rip), %rax
 here: call _start
   hlt
 """
+HANDLER = """
+.globl _start
+_start: push %rbp
+  mov %rsp, %rbp
+  call other
+  pop %rbp
+  jmp *%rax
+other: ret
+"""
+FRAMELESS = HANDLER.replace("push %rbp", "push %rbx").replace("mov %rsp, %rbp", "nop").replace("pop %rbp", "pop %rbx")
 DESCRIBED = PROGRAM.replace("_start: ", "_start: .cfi_startproc\n").replace("work: pause", ".cfi_endproc\nwork: pause")
 
 
@@ -65,6 +76,18 @@ def test_what_a_table_says_of_it_holds(tmp_path: Path) -> None:
 
 def test_what_stands_first_in_a_library_is_called_by_others(tmp_path: Path) -> None:
     assert entry_code(built(tmp_path, LIBRARY, "-Wl,--build-id=none"), AMD64) is None
+
+
+def test_a_function_that_ends_with_a_jump_is_called_by_others(tmp_path: Path) -> None:
+    assert entry_code(built(tmp_path, HANDLER, "-shared"), AMD64) is None
+    path = Path(str(built(tmp_path, FRAMELESS, "-shared", "-Wl,--build-id=none").name))
+    # As perf writes what it has found of a compiler at run time: one segment, and nothing for linkers.
+    data = bytearray(path.read_bytes())
+    kinds = ElfFile(path).segments["type"].tolist()
+    at = int.from_bytes(data[32:40], "little") + 56 * kinds.index(PT_DYNAMIC)
+    data[at : at + 4] = PT_NULL.to_bytes(4, "little")
+    path.write_bytes(data)
+    assert entry_code(ElfFile(path), AMD64) is None
 
 
 def test_an_entry_outside_of_the_code_is_passed_over(tmp_path: Path) -> None:
