@@ -96,7 +96,7 @@ class Account:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """A process of xdist, if that is there, ends: each has collected all tests, so its number is that of the run."""
+        """A process of xdist, if any, ends: each has collected all tests, so its number is that of the run."""
         self.left_out = node.workeroutput.get("left_out", 0)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
