@@ -104,6 +104,7 @@ def test_split_units_that_are_nowhere_are_named_and_lines_are_there(tmp_path: Pa
     assert lines.missing == []
     found = lines.find(code_of(elf))
     assert lines.missing == [part.name]
+    assert lines.trouble == f"no inlined calls: {part.name} is not there"
     assert all(found)
     assert {line.line for lines in found for line in lines} <= LINES_OF_OUTER
 
@@ -118,6 +119,11 @@ def test_split_units_of_another_build_are_not_believed(tmp_path: Path) -> None:
     lines = DebugLines(elf)
     lines.find(code_of(elf))
     assert lines.missing == [part.name]
+    assert lines.trouble == f"no inlined calls: {part.name} is of another build"
+    part.write_bytes(b"garbage")
+    lines = DebugLines(elf)
+    lines.find(code_of(elf))
+    assert lines.trouble == f"no inlined calls: {part.name} cannot be read"
 
 
 def test_split_units_that_moved_with_the_program(tmp_path: Path) -> None:

@@ -197,8 +197,9 @@ def test_so_many_files_are_asked_for_and_no_more(tmp_path: Path) -> None:
     with serving(having({})) as server:
         servers = asking(tmp_path / "cache", server.url, limit=2)
         for number in range(5):
+            servers.find(bytes([number] * 20), "executable")
             servers.find(bytes([number] * 20), "debuginfo")
-        assert len(server.asked) == 2
+        assert len(server.asked) == 4
         assert servers.troubles == ["servers were not asked for 3 more files; --debuginfod-limit sets the limit"]
 
 
@@ -212,6 +213,10 @@ def test_symbols_come_without_the_rest_of_their_file(tmp_path: Path, right: Path
         servers = asking(tmp_path / "cache", server.url, limit=1)
         found = servers.symbol_table(bytes.fromhex(BUILD_ID))
         assert found == tuple((tmp_path / name).read_bytes() for name in (".symtab", ".strtab"))
+        asked = len(server.asked)
+        assert find(servers) is None
+        assert servers.troubles == []  # the limit is one, and this is of the same program
+        assert len(server.asked) == asked + 1
         (tmp_path / ".note.gnu.build-id").write_bytes(b"another")
         other = asking(tmp_path / "other", server.url, limit=1)
         assert other.symbol_table(bytes.fromhex(BUILD_ID)) is None
@@ -245,7 +250,10 @@ def test_a_folder_is_a_server_too(tmp_path: Path, right: Path) -> None:
 def test_what_the_environment_says(tmp_path: Path) -> None:
     home = {"HOME": str(tmp_path)}
     assert settings(home) is None
-    assert settings(home | {"DEBUGINFOD_URLS": "ima:enforcing gopher://a nonsense"}) is None
+    assert settings(home | {"DEBUGINFOD_URLS": "ima:enforcing"}) is None
+    known = settings(home | {"DEBUGINFOD_URLS": "ima:enforcing local:8002"})
+    assert known is not None
+    assert known.urls == ("http://local:8002/",)
     known = settings(home | {"DEBUGINFOD_URLS": "http://a https://b/x/ http://a"})
     assert known == Settings(("http://a/", "https://b/x/"), tmp_path / ".cache" / "debuginfod_client")
     (tmp_path / ".debuginfod_client_cache").mkdir()
@@ -278,7 +286,8 @@ def test_servers_are_named_without_passwords() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://[::1", "http://me:secret@[::1/x", "http://a:port", "http://", "http://\u2100.a"]
+    "url",
+    ["http://[::1", "http://me:secret@[::1/x", "http://a:port", "http://", "http://\u2100.a", "ftp://me:secret@a"],
 )
 def test_an_address_that_is_none_is_told(url: str, tmp_path: Path, right: Path) -> None:
     with serving(having({WANTED: right})) as server:
@@ -287,7 +296,7 @@ def test_an_address_that_is_none_is_told(url: str, tmp_path: Path, right: Path) 
         servers = Servers(known, limit=1)
         assert find(servers) is None
         (trouble,) = servers.troubles
-        assert trouble.endswith("so it is not asked again")
+        assert trouble.endswith(("so it is not asked again", "by http, https or file only"))
         assert "secret" not in trouble
         assert find(asking(tmp_path / "cache", url, server.url)) is not None
 

@@ -38,7 +38,7 @@ _OPTIONS = (
         metavar="N",
         default=32,
         show_default=True,
-        help="Ask servers for at most this many files, those of most samples first.",
+        help="Ask servers about at most this many programs and libraries, those of most samples first.",
     ),
     click.option("-v", "--verbose", is_flag=True, help="Report where files were looked for."),
 )

@@ -42,7 +42,8 @@ class DebugLines:
         self._elf = elf
         self._search = search or FileSearch(debug_roots=DEBUG_ROOTS)
         self._refused: str | None = None
-        self._missing: dict[str, None] = {}
+        self._missing: dict[str, str] = {}
+        """Names of files, and why they do not count."""
         self._names = EntryNames()
         self._programs: dict[int, _Program] = {}
         self._bytes_left = 0
@@ -78,15 +79,15 @@ class DebugLines:
 
     @property
     def missing(self) -> list[str]:
-        """Files of split units, and of what dwz moved, that were looked for and are nowhere."""
+        """Files of split units, and of what dwz moved, that were looked for in vain."""
         return list(self._missing)
 
     @property
     def trouble(self) -> str | None:
         """Why lines or inlined calls are not all there, once some were asked for; None if they are."""
         if self._refused is None and self.missing:
-            first, more = self.missing[0], len(self.missing) - 1
-            return f"no inlined calls: {first} is not there" + (f", nor are {more} more such files" if more else "")
+            (first, why), more = next(iter(self._missing.items())), len(self._missing) - 1
+            return f"no inlined calls: {first} {why}" + (f", and {more} more such files" if more else "")
         return self._refused
 
     def find(self, addresses: U64) -> list[tuple[SourceLine, ...]]:
@@ -96,7 +97,7 @@ class DebugLines:
         if file is None or not len(addresses):
             return nothing
         if file.lacks is not None:
-            self._missing[file.lacks] = None
+            self._missing[file.lacks] = "is not there"
         wanted, number = np.unique(np.asarray(addresses, np.uint64), return_inverse=True)
         owner = _owners(file.code, wanted, self._lowest)
         order = np.argsort(owner, kind="stable")

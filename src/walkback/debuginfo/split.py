@@ -40,8 +40,8 @@ class _Skeleton(NamedTuple):
 class SplitUnits:
     """Those of one file."""
 
-    def __init__(self, file: DebugFile, missing: dict[str, None]) -> None:
-        """`missing` takes the names of files that are nowhere."""
+    def __init__(self, file: DebugFile, missing: dict[str, str]) -> None:
+        """`missing` takes the names of files that were looked for in vain, and why they do not count."""
         self._file = file
         self._found: dict[int, DebugSource | None] = {}
         self._missing = missing
@@ -65,12 +65,17 @@ class SplitUnits:
             found = self._in_package(package, skeleton)
             if found is not None:
                 return found
+        why = "is not there"
         for path in self._paths(skeleton):
-            with contextlib.suppress(WalkbackError, ValueError):
+            try:
                 found = self._in_file(ElfFile(path), skeleton)
-                if found is not None:
-                    return found
-        self._missing[name] = None
+            except (WalkbackError, ValueError):
+                why = "cannot be read"
+                continue
+            if found is not None:
+                return found
+            why = "is of another build"
+        self._missing[name] = why
         return None
 
     def _paths(self, skeleton: _Skeleton) -> Iterator[Path]:

@@ -15,7 +15,6 @@ _TIMEOUT = 90
 _MOST_SECONDS = 600
 _MOST_BYTES = 2 << 30
 _MOST_HEADERS = 1 << 16
-_SCHEMES = ("http://", "https://", "file://")
 _FORMER_CACHE = ".debuginfod_client_cache"
 
 
@@ -41,7 +40,12 @@ def settings(environment: Mapping[str, str] | None = None) -> Settings | None:
     """What the environment says; None if it names no server."""
     known = os.environ if environment is None else environment
     words = known.get("DEBUGINFOD_URLS", "").split()
-    urls = tuple(dict.fromkeys(f"{word.rstrip('/')}/" for word in words if word.startswith(_SCHEMES)))
+    # As for curl, a server without a scheme is one of http; a word for elfutils' client says what it is to verify.
+    urls = tuple(
+        dict.fromkeys(
+            f"{'' if '://' in word else 'http://'}{word.rstrip('/')}/" for word in words if not word.startswith("ima:")
+        )
+    )
     if not urls:
         return None
     return Settings(

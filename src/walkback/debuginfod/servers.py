@@ -27,6 +27,7 @@ from walkback.debuginfod.environment import Settings
 from walkback.elf import ElfFile
 
 _CHUNK = 1 << 20
+_SCHEMES = ("http", "https", "file")
 _SLOWEST = 100 * 1024
 """Bytes that have to come in each time limit."""
 _MOST_SYMBOLS = 1 << 28
@@ -35,9 +36,6 @@ _MOST_ERRORS = 3
 """Answers of a server that say that it failed, until it is not asked again."""
 _NOT_FOUND = (404, 410)
 _NOTE = ".note.gnu.build-id"
-_PARTS = ("section/.symtab", "section/.strtab")
-"""What is asked for when a server has sent the note of the same file."""
-
 OnProgress = Callable[[str, int, int], None]
 """Is given what is fetched, how many bytes of it are there, and how many there will be: as many at the end, and 0 where
 the server does not say."""
@@ -69,9 +67,12 @@ class _Server:
         place, slash, path = rest.partition("/")
         user, _, host = place.rpartition("@")
         name = f"{scheme}://{host}{slash}{path}"
-        if not user:
-            return cls(name, host)
-        return cls(name, host, (("Authorization", f"Basic {b64encode(unquote_to_bytes(user)).decode()}"),))
+        found = cls(name, host)
+        if user:
+            found.headers = (("Authorization", f"Basic {b64encode(unquote_to_bytes(user)).decode()}"),)
+        if scheme.lower() not in _SCHEMES:
+            found.errors, found.trouble = _MOST_ERRORS, "servers are asked by http, https or file only"
+        return found
 
     def note(self, why: str, *, fatal: bool) -> None:
         self.errors += _MOST_ERRORS if fatal else 1
@@ -83,15 +84,16 @@ class Servers:
     """Those of a `Settings`; what they do not have is remembered."""
 
     def __init__(self, settings: Settings, *, limit: int, on_progress: OnProgress | None = None) -> None:
-        """Of at most `limit` files servers are asked."""
+        """Servers are asked for the files of at most `limit` build IDs."""
         self._settings = settings
         self._servers = [_Server.at(url) for url in settings.urls]
         self._cache = FileCache(settings.cache)
-        self._left = limit
+        self._limit = limit
         self._on_progress = on_progress
         self._found: dict[tuple[bytes, str], Path | None] = {}
         self._looked: dict[bytes, dict[str, bool]] = {}
-        self._not_asked = 0
+        self._asked: set[bytes] = set()
+        self._not_asked: set[bytes] = set()
         self._trouble: str | None = None
         """Of the cache."""
         self._opener = _opener()
@@ -105,8 +107,8 @@ class Servers:
         found = [f"{server.name}: {server.trouble}" for server in self._servers if server.trouble is not None]
         if self._trouble is not None:
             found.append(f"{self._cache.folder}: {self._trouble}, so nothing is fetched")
-        if self._not_asked:
-            found.append(f"servers were not asked for {self._not_asked} more files; --debuginfod-limit sets the limit")
+        if count := len(self._not_asked):
+            found.append(f"servers were not asked for {count} more files; --debuginfod-limit sets the limit")
         return found
 
     def find(self, build_id: bytes, kind: str) -> Path | None:
@@ -120,7 +122,12 @@ class Servers:
         return self._found[key]
 
     def symbol_table(self, build_id: bytes) -> tuple[bytes, bytes] | None:
-        """The symbols of the debug file, and their names, without the rest of it; None if no server can do that."""
+        """The symbols of the debug file, and their names, without the rest of it.
+
+        None if no server can do that, or the whole file has come before.
+        """
+        if self._found.get((build_id, "debuginfo")) is not None:
+            return None
         sections = []
         for name in (_NOTE, ".symtab", ".strtab"):
             path = self.find(build_id, f"section/{name}")
@@ -145,12 +152,11 @@ class Servers:
             return cached
         if self._trouble is not None or self._cache.is_missing(build_id, kind):
             return None
-        # The parts of a file are one file.
-        if kind not in _PARTS:
-            if not self._left:
-                self._not_asked += 1
-                return None
-            self._left -= 1
+        # A program and its debug file, or the parts of that, count once.
+        if build_id not in self._asked and len(self._asked) >= self._limit:
+            self._not_asked.add(build_id)
+            return None
+        self._asked.add(build_id)
         looked.update((server.name, False) for server in self._servers if server.errors < _MOST_ERRORS)
         try:
             self._cache.clean()

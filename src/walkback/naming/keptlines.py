@@ -23,6 +23,8 @@ _SMALL = 1 << 20
 """Bytes of debugging information that is as quickly read."""
 _SECONDS = 1.0
 """Between writing an entry and writing it again."""
+_SHARE = 0.05
+"""Of the time, which writing may take at most."""
 _NONE = -1
 
 Lines = tuple[SourceLine, ...]
@@ -35,7 +37,10 @@ class KeptLines:
         self._lines = DebugLines(elf, search)
         self._elf = elf
         self._cache = cache
-        self._written = 0.0
+        self._new: dict[int, Lines] = {}
+        """What is not in the entry yet."""
+        self._next = 0.0
+        """When it may be written again."""
 
     @property
     def trouble(self) -> str | None:
@@ -46,29 +51,32 @@ class KeptLines:
         """For each address its line, behind those of the calls that are inlined there, innermost first."""
         if self._name is None or self._cache is None:
             return self._lines.find(addresses)
-        kept = self._kept
         wanted, number = np.unique(np.asarray(addresses, np.uint64), return_inverse=True)
-        place = kept.places(wanted)
-        found: list[Lines] = [()] * len(wanted)
-        known, new = np.flatnonzero(place >= 0), np.flatnonzero(place < 0)
-        for row, lines in zip(known.tolist(), kept.lines(place[known]), strict=True):
-            found[row] = lines
-        if len(new):
-            answers = self._lines.find(wanted[new])
-            for row, lines in zip(new.tolist(), answers, strict=True):
-                found[row] = lines
-            self._keep(kept.joined(_Answers.of(wanted[new], answers)))
-        return [found[row] for row in number.tolist()]
+        place = self._kept.places(wanted)
+        is_kept = place >= 0
+        found = dict(zip(wanted[is_kept].tolist(), self._kept.lines(place[is_kept]), strict=True))
+        others = wanted[~is_kept].tolist()
+        new = [address for address in others if address not in self._new]
+        if new:
+            self._new.update(zip(new, self._lines.find(np.array(new, np.uint64)), strict=True))
+        found.update((address, self._new[address]) for address in others)
+        if new:
+            self._keep()
+        lines = [found[address] for address in wanted.tolist()]
+        return [lines[row] for row in number.tolist()]
 
-    def _keep(self, answers: _Answers) -> None:
-        self._kept = answers
-        now = time.monotonic()
+    def _keep(self) -> None:
+        begin = time.monotonic()
         # While a recording is read more come again and again.
-        if self._name is None or self._cache is None or now - self._written < _SECONDS or self._lines.is_split:
+        if self._name is None or self._cache is None or begin < self._next or self._lines.is_split:
             return
         if self.trouble is None:
-            self._cache.write(self._name, answers.columns(), {})
-            self._written = time.monotonic()
+            order = sorted(self._new)
+            self._kept = self._kept.joined(_Answers.of(np.array(order, np.uint64), [self._new[one] for one in order]))
+            self._new = {}
+            self._cache.write(self._name, self._kept.columns(), {})
+            end = time.monotonic()
+            self._next = end + max(_SECONDS, (end - begin) / _SHARE)
 
     @cached_property
     def _kept(self) -> _Answers:
