@@ -9,7 +9,6 @@ derived from its call frame information, `cfi`, `go`, or `code`, which is then r
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
@@ -21,7 +20,7 @@ from walkback.base.arch import Machine
 from walkback.base.arrays import U8, U32, U64
 from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import FrameSource, frame_sources
-from walkback.elf import ElfFile, debug_file, is_stored
+from walkback.elf import ElfFile, debug_file
 from walkback.elf import layout as elf_layout
 from walkback.elf.golang import is_go
 from walkback.elf.sframe import has_sframe
@@ -40,6 +39,7 @@ from walkback.walking.steps import (
     unusable,
     with_signals,
 )
+from walkback.walking.trampolines import find_trampolines
 
 if TYPE_CHECKING:
     from walkback.gopclntab.files import GoSource
@@ -50,14 +50,12 @@ Tables = Literal[Only, "registers"]
 
 WHOLE = {None, "registers"}
 """What takes all that there is, but perhaps for SFrame."""
-_MOST_TRAMPOLINES = 4096
 _LEAST_CODE = 272
 """Bytes; the C runtime alone has fewer."""
 _MOST_CODE = 1 << 21
 """Bytes; rules are made for at most half of them, while a walk waits."""
 _LARGEST_FILE = 1 << 26
 """Bytes of a file whose code is looked at."""
-_PIECE = 4 << 20
 _LAST = (1 << 64) - 1
 """The last address."""
 _LINKAGE = (".plt", ".plt.sec", ".plt.got", ".iplt")
@@ -149,7 +147,7 @@ def module_table(elf: ElfFile, machine: Machine, only: Tables | None = None) -> 
     if only not in {"sframe", "cfi", "fp"}:
         parts += _linkage(elf, machine)
         parts += _entry(elf, machine, parts)
-    return _table(parts, _trampolines(elf, machine, troubles), declared, troubles)
+    return _table(parts, find_trampolines(elf, machine, troubles), declared, troubles)
 
 
 def table_of_rules(rules: UnwindTable, only: Tables | None) -> ModuleTable:
@@ -381,29 +379,3 @@ def _entry(elf: ElfFile, machine: Machine, parts: Sequence[_Part]) -> list[_Part
 def _describes(points: Points, address: int) -> bool:
     place = int(np.searchsorted(points.start, np.uint64(address), side="right")) - 1
     return place >= 0 and int(points.step[place]) != int(NO_STEP)
-
-
-def _trampolines(elf: ElfFile, machine: Machine, troubles: list[str]) -> list[tuple[int, int]]:
-    """Where the code stands that signal handlers return to, and which it is."""
-    found: list[tuple[int, int]] = []
-    with contextlib.suppress(WalkbackError):
-        loads = (elf.segments["type"] == elf_layout.PT_LOAD) & (elf.segments["flags"] & elf_layout.PF_X != 0)
-        for number in np.flatnonzero(loads).tolist():
-            offset, size = elf.segment_range(number)
-            if not is_stored(elf.data, offset, size):
-                troubles.append(f"{elf.name}: the {size} bytes of segment {number} are mostly a hole and not searched")
-                continue
-            for kind, trampoline in enumerate(ABIS[machine].trampolines):
-                for place in _find(elf, offset, size, trampoline.code):
-                    address = int(elf.segments["vaddr"][number]) + place
-                    if address % machine.code_alignment == 0 and address <= _LAST:
-                        found.append((address, kind))
-    return sorted(found)[:_MOST_TRAMPOLINES]
-
-
-def _find(elf: ElfFile, offset: int, size: int, code: bytes) -> Iterator[int]:
-    """Where in a part of a file these bytes are; only a piece of it is in memory at a time."""
-    for start in range(0, size, _PIECE):
-        contents = elf.data[offset + start : offset + min(start + _PIECE + len(code) - 1, size)]
-        for match in re.finditer(re.escape(code), contents):
-            yield start + match.start()
