@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import random
 import resource
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from live.damage import Kept, damaged
+from live.damage import PAGE, Kept, damaged
 from live.pythons import HERE, VERSIONS, program
 from live.test_live_python import WAYS, said, sleeps
 from waiting import eventually
 from walkback.capture.live.process import Process
 from walkback.capture.stacks import Stopper
 from walkback.runtimes.interpreters import Interpreters
+from walkback.runtimes.python.reading import Followed
 
 ROUNDS = int(os.environ.get("WALKBACK_SOAK", "0")) // 100 or 150
 
@@ -65,3 +67,32 @@ def test_damaged_memory_costs_little_and_breaks_nothing(name: str) -> None:
     assert any(0 < frames < whole for frames, _ in counts)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4 << 20
     assert np.mean([frames for frames, _ in counts]) > 10
+
+
+@pytest.mark.parametrize("name", VERSIONS)
+@pytest.mark.whole
+def test_frames_in_a_circle_are_read_no_longer_than_others(name: str) -> None:
+    with program(name, HERE / "frames.py") as target:
+        tid = next(iter(said(target.stdout, WAYS + 1)))
+        assert eventually(lambda: sleeps(target.pid))
+        stopper = Stopper(target.pid)
+        assert isinstance(stopper.target, Process)
+        kept = Kept(stopper.target)
+        space = stopper.shoot().snapshot.spaces[0]
+        interpreters = Interpreters(lambda number: stopper.modules[number].elf)
+        interpreters.use(space.module, space.bias, kept, stopper.target.byteorder)
+        (followed,) = interpreters.look(tid, kept)
+        kept.target = None
+    assert isinstance(followed, Followed)
+    rows = followed.threads[0].rows
+    for (newer, *_), (older, *_) in reversed([*pairwise(rows[:3])]):
+        number, away = divmod(newer, PAGE)
+        page = kept.pages[number]
+        at = page.index(older.to_bytes(8, "little"), away)
+        kept.pages[number] = page[:at] + rows[0][0].to_bytes(8, "little") + page[at + 8 :]
+        kept.reads = 0
+        (circle,) = interpreters.look(tid, kept)
+        assert isinstance(circle, Followed)
+        assert {row[0] for row in circle.threads[0].rows} <= {row[0] for row in rows[:2]}
+        assert circle.threads[0].torn is not None
+        assert kept.reads < 1100

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from walkback.base.arch import ByteOrder
+from walkback.base.arrays import U64
 from walkback.runtimes.chains import Chain, Part, RuntimeFrame, RuntimeFrames, Standing, Walked
 from walkback.runtimes.memory import TargetMemory
 from walkback.runtimes.python._frames import WIDTH, follow
@@ -281,7 +282,8 @@ class PythonRuntime:
             window = memory.read(start, address - start + self._size)
             following, now = follow(memoryview(window), start, address, self._shape, self._big, self._found, used)
             if now == used:
-                entry = self._entry(address, records, memory) if used == self.limit else None
+                is_cut = used == self.limit and not _is_circle(self._found)
+                entry = self._entry(address, records, memory) if is_cut else None
                 return _Thread(self._found[:used].tolist(), records, address, entry)
             address, used = following, now
         return _Thread(self._found[:used].tolist(), records, None)
@@ -292,14 +294,16 @@ class PythonRuntime:
             number = int(np.count_nonzero(self._found[:, 3]))
             return records[number][0] if number < len(records) else None
         found = np.zeros_like(self._found)
+        seen = set()
         for _ in range(_LOOKS):
+            seen.add(address)
             start = address & -_PAGE
             window = memory.read(start, address - start + self._size)
             address, used = follow(memoryview(window), start, address, self._shape, self._big, found, 0)
             own = np.flatnonzero(found[:used, 3] >= OWNED_BY_INTERPRETER)
             if len(own):
                 return int(found[own[0], 0])
-            if not used or not address:
+            if not used or not address or address in seen:
                 break
         return None
 
@@ -319,6 +323,11 @@ class PythonRuntime:
                 break
             address = words[1]
         return found
+
+
+def _is_circle(found: U64) -> bool:
+    """Whether frames come twice, as they do while a thread that runs makes new ones in the place of old ones."""
+    return len(np.unique(found[:, 0])) < len(found)
 
 
 class _Words:
