@@ -24,6 +24,9 @@ EXIT_FINDINGS = 1
 EXIT_USAGE = 2
 EXIT_UNREADABLE = 3
 
+_NO_MORE = {errno.EMFILE: "ulimit -n", errno.ENFILE: "fs.file-max"}
+"""By the error where no more files can be opened, what allows more."""
+
 FILE = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=INPUT_FILE)
 SECTION = click.option("--section", metavar="NAME", help="Use the ELF section of this name.", shell_complete=sections)
 
@@ -128,20 +131,26 @@ def for_each_file(files: Iterable[str], work: Callable[[str], int]) -> int:
     return max((guarded(work, file, file) for file in files), default=EXIT_FINE)
 
 
+def error_line(error: OSError | WalkbackError, file: str) -> str:
+    """What went wrong with a file, or with what was written for it."""
+    if isinstance(error, WalkbackError):
+        return str(error.within(file=file))
+    if error.errno in _NO_MORE:
+        return f"{file}: {error.strerror}; {_NO_MORE[error.errno]} allows more"
+    return f"cannot write {printable(os.fsdecode(error.filename or file))}: {error.strerror}"
+
+
 def guarded(work: Callable[[Input], int], subject: Input, file: str) -> int:
     """Do some work on an input; an error in it is printed and becomes an exit status."""
     try:
         return work(subject)
     except WalkbackError as error:
-        complain(str(error.within(file=file)))
+        complain(error_line(error, file))
         return EXIT_FINDINGS if isinstance(error, MissingError) else EXIT_UNREADABLE
     except OSError as error:
-        if error.filename is None:  # as of standard output, which ends everything
+        if error.filename is None and error.errno not in _NO_MORE:  # as of standard output, which ends everything
             raise
-        if error.errno in {errno.EMFILE, errno.ENFILE}:
-            complain(f"{file}: {error.strerror}; ulimit -n allows more")
-        else:
-            complain(f"cannot write {printable(os.fsdecode(error.filename))}: {error.strerror}")
+        complain(error_line(error, file))
         return EXIT_UNREADABLE
     except MemoryError:
         complain(f"{file}: there is not enough memory for this file")

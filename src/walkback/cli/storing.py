@@ -10,12 +10,13 @@ import click
 
 from walkback.base.text import counted, printable
 from walkback.cli.choosing import Label, one_each
-from walkback.cli.output import complain
+from walkback.cli.output import complain, error_line
 from walkback.cli.paths import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from walkback.base.errors import WalkbackError
     from walkback.stacks.profile import SampleBatch
     from walkback.store.append import Append
     from walkback.store.capturing import Capture
@@ -66,14 +67,23 @@ def storing_often(
         return
     from walkback.store.often import Often
 
-    often = Often(folder, one_each(labels), capture, seconds, by_period=by_period)
+    failures: set[str] = set()
+
+    def report(error: OSError | WalkbackError) -> None:
+        line = error_line(error, folder)
+        if line not in failures:
+            complain(f"{line}; recording goes on")
+        failures.add(line)
+
+    often = Often(folder, one_each(labels), capture, seconds, by_period=by_period, on_failure=report)
     if hasattr(capture, "on_renewal"):
         capture.on_renewal = often.renew
     try:
         yield often
     finally:
         often.publish()
-    complain(f"{folder}: {counted(often.samples, 'sample')}, in {counted(often.appends, 'append')}")
+    lost = f"; {counted(often.lost, 'sample')} could not be added" if often.lost else ""
+    complain(f"{folder}: {counted(often.samples, 'sample')}, in {counted(often.appends, 'append')}{lost}")
 
 
 def summary(new: Append) -> str:

@@ -6,9 +6,10 @@ What was appended is safe, whatever happens to the capture.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from walkback.base.errors import WalkbackError
 from walkback.capture.recorder.renewed import Renewed
 from walkback.stacks.distinct import Distinct
 from walkback.store.append import Append
@@ -36,15 +37,22 @@ class Often:
         seconds: float,
         *,
         by_period: bool = False,
+        on_failure: Callable[[OSError | WalkbackError], None] | None = None,
     ) -> None:
-        """All samples get these labels; an append comes when `seconds` have passed."""
+        """All samples get these labels; an append comes when `seconds` have passed.
+
+        Once an append has succeeded, `on_failure` is given the error of one that does not: its samples are lost.
+        """
         self._folder = StoreFolder(folder, create=True)
         self._labels, self._capture, self._seconds, self._by_period = labels, capture, seconds, by_period
         self._append: Append | None = None
         self._taken: Captured | None = None
         self._named, self._known = Distinct(), KnownNames()
+        self._on_failure = on_failure
         self._due = 0.0
-        self.samples = self.appends = 0
+        self._waiting = 0
+        self.samples = self.appends = self.lost = 0
+        """What is in the store, in how many appends, and the samples that are not."""
 
     def each(self, batches: Iterable[SampleBatch]) -> Iterator[SampleBatch]:
         """Give batches back, each when it has been added."""
@@ -64,7 +72,11 @@ class Often:
             self._taken = self._append.captured(self._capture, by_period=self._by_period, named=self._named)
             self._due = time.monotonic() + self._seconds
         self._taken.add(batch)
-        self.samples += len(batch)
+        self._waiting += len(batch)
+        self.publish_due()
+
+    def publish_due(self) -> None:
+        """Append what has come, if it is time for that."""
         if time.monotonic() >= self._due:
             self.publish()
 
@@ -73,8 +85,18 @@ class Often:
         if self._append is None:
             return
         append, self._append, self._taken = self._append, None, None  # also if that fails
-        append.publish()
-        self.appends += 1
+        waiting, self._waiting = self._waiting, 0
+        try:
+            append.publish()
+        except (OSError, WalkbackError) as error:
+            if self._on_failure is None or not self.appends:
+                raise
+            self.lost += waiting
+            self._named, self._known = Distinct(), KnownNames()
+            self._on_failure(error)
+        else:
+            self.samples += waiting
+            self.appends += 1
         if isinstance(self._capture, Renewed):
             self._capture.forget_frames()
         if len(self._named) > _MOST_NAMED:

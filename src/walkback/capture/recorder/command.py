@@ -75,6 +75,15 @@ class Command:
         self._held.close()
         self.wait()
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it has begun, and has not ended."""
+        try:
+            ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return False
+        return self._held.fileno() < 0 and ended is None
+
     def wait(self) -> int:
         """The exit status as a shell has it, once it has ended."""
         _, status = os.waitpid(self.pid, 0)

@@ -18,7 +18,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -49,6 +49,8 @@ _AHEAD = 4.0
 """Seconds for which a buffer has room."""
 _INTERVAL = 0.5
 """Seconds after which the buffers are read at the latest."""
+_IDLE = 1.0
+"""Seconds without any record after which a round ends."""
 _AT_ONCE, _MOST_QUEUED = 8 << 20, 64 << 20
 """Bytes that are taken at once, and that may wait to be."""
 _MOST_STACK = 65528
@@ -88,6 +90,8 @@ class Recorder(RecordSource):
         super().__init__(name or ("the whole machine" if pid is None else f"process {pid}"))
         self.machine: Machine = machine_of(machine)
         self.event, self.sampling = event, sampling
+        self.on_idle: Callable[[], None] = lambda: None
+        """Called between records, where none came for a while."""
         self.lacking: str | None = None
         """What this user may not record."""
         self._pid, self._on_exec, self._interval = pid, on_exec, interval
@@ -251,16 +255,25 @@ class Recorder(RecordSource):
         first, self._anew = self._anew, None
         # Buffers are emptied by a thread of its own: what is done with records, as loading tables, can take seconds.
         if self._collector is None:
-            self._collector = threading.Thread(target=self._collect, name="walkback-recorder", daemon=True)
-            self._collector.start()
+            self._collector = self._started()
             first = bytearray().join(self._running(held=self._on_exec))
         yield (first or bytearray()) + _ROUND
         while not self._has_ended and self._anew is None:
             data = self._collected()
+            if not data and not self._has_ended:
+                self.on_idle()
             self._build_ids.write(data)
             if self._away is not None:
                 data = self._away.take(data, time.monotonic_ns() if self._has_ended else None)
             yield data + _ROUND
+
+    def _started(self) -> threading.Thread:
+        collector = threading.Thread(target=self._collect, name="walkback-recorder", daemon=True)
+        try:
+            collector.start()
+        except RuntimeError:
+            raise UnreadableError("no thread can be started; ulimit -u allows more", file=self.name) from None
+        return collector
 
     def _running(self, *, held: bool = False) -> Iterator[bytearray]:
         """The records of what runs now and is recorded, in pieces; of a command that is `held`, nothing."""
@@ -276,10 +289,16 @@ class Recorder(RecordSource):
             yield present
 
     def _collected(self) -> bytearray:
-        """All that has come before the end, or before the records begin anew."""
+        """All that has come before the end, or before the records begin anew; nothing where none comes for a while.
+
+        A round that has nothing lets what came in the round before be delivered.
+        """
         data = bytearray()
         while not data or (self._queue.qsize() and len(data) < _AT_ONCE):
-            more = self._queue.get()
+            try:
+                more = self._queue.get(timeout=_IDLE)
+            except queue.Empty:
+                break
             if more is None:
                 self._has_ended = True
                 break

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Literal, Self, cast, get_args
 
@@ -154,6 +154,10 @@ class Sampler:
     def is_weighted(self) -> bool:
         """Whether each sample counts by its period."""
         return self._event == OFF_CPU
+
+    def when_idle(self, call: Callable[[], None]) -> None:
+        """Have something called again and again while no batch comes."""
+        self.source.on_idle = call
 
     def begin(self) -> None:
         """Let the command go, or the events count, before the first batch is asked for."""

@@ -9,7 +9,7 @@ import contextlib
 import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +89,8 @@ class Stops:
         self.walker = walker_for(self._processes[pid], self.modules, cache=cache, only=only, max_stack=max_stack)
         self.names = Names(self.modules, demangle=demangle, lines=lines, inline=inline, cache=cache)
         self.distinct = DistinctFrames(self.names, self._interpreted.frames)
+        self.on_idle: Callable[[], None] = lambda: None
+        """Called after each round of stops."""
         self._until: float | None = None
         self._stopped = False
 
@@ -140,6 +142,7 @@ class Stops:
             self._period, last = began - last, began
             for process in list(self._processes.values()):
                 yield from self._sample(process)
+            self.on_idle()
             # What took longer than the interval is not made up for by samples without a pause.
             due = max(due + self._interval, time.monotonic())
             time.sleep(max(0.0, due - time.monotonic()))

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from walkback.base.errors import WalkbackError
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.completion import processes
 from walkback.cli.inherited import Inherited
 from walkback.cli.live import check_live, live_view
-from walkback.cli.output import EXIT_FINE, complain, guarded
+from walkback.cli.output import EXIT_FINE, EXIT_UNREADABLE, complain, guarded
 from walkback.cli.parameter import Seconds
 from walkback.cli.paths import OUTPUT_FILE, check_output, is_stdout, opened, refuse_terminal
 from walkback.cli.processes import process_named
@@ -24,9 +25,12 @@ from walkback.cli.storing import LABEL, STORE, check_store, storing_often
 from walkback.cli.walking import FORMAT_NAMES, MARK_INCOMPLETE, STREAMED, Shared, options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from walkback.capture.recorder.sampler import Sampler, Way
+    from walkback.capture.unwinding import Collector
+    from walkback.stacks.profile import Profile
+    from walkback.store.often import Often
 
 _PERF = "perf"
 _PYTHON = "_PyEval_EvalFrameDefault"
@@ -255,7 +259,12 @@ def _record(asked: tuple[_Wanted, str | None]) -> int:
         complain(remark)
     command = sampler.command
     with sampler, _stopped_by_signals(sampler, waits=command is not None) as signals:
-        status = _keep(sampler, wanted) if wanted.form == _PERF else _unwind(sampler, wanted)
+        try:
+            status = _keep(sampler, wanted) if wanted.form == _PERF else _unwind(sampler, wanted)
+        except (WalkbackError, OSError):
+            if command is not None and command.is_running:
+                complain(f"{printable(sampler.name)}: the command goes on, but is not recorded any more")
+            raise
     for remark in sampler.remarks[remarks:]:
         complain(remark)
     # Who has ended the recording does not want to wait for the command.
@@ -342,6 +351,7 @@ def _unwind(sampler: Sampler, wanted: _Wanted) -> int:
     ):
         _begin(sampler, wanted)
         batches = sampler if keep is None else keep.each(sampler)
+        sampler.when_idle(lambda: _catch_up(keep, draw, collector))
         if form is not None and form.streamed:
             with opened(wanted.output) as out:
                 form.export(iter(batches), out)
@@ -362,7 +372,16 @@ def _unwind(sampler: Sampler, wanted: _Wanted) -> int:
     only = "fp" if wanted.sampling.get("stack_bytes") == 0 else wanted.common.only
     recording = getattr(samples, "recording", None)
     grows = wanted.may_copy_more
-    return account_for(samples.name, recording, sampler.ends, samples.troubles, only, live=True, grows=grows)
+    status = account_for(samples.name, recording, sampler.ends, samples.troubles, only, live=True, grows=grows)
+    return EXIT_UNREADABLE if keep is not None and keep.lost else status
+
+
+def _catch_up(keep: Often | None, draw: Callable[[Callable[[], Profile]], None] | None, collector: Collector) -> None:
+    """Do what is due while nothing comes."""
+    if keep is not None:
+        keep.publish_due()
+    if draw is not None:
+        draw(collector.profile)
 
 
 def _announce(wanted: _Wanted, what: str) -> None:
