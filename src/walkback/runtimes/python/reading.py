@@ -282,8 +282,8 @@ class PythonRuntime:
             window = memory.read(start, address - start + self._size)
             following, now = follow(memoryview(window), start, address, self._shape, self._big, self._found, used)
             if now == used:
-                is_cut = used == self.limit and not _is_circle(self._found)
-                entry = self._entry(address, records, memory) if is_cut else None
+                used = _before_circle(self._found[:used])
+                entry = self._entry(address, records, memory) if used == self.limit else None
                 return _Thread(self._found[:used].tolist(), records, address, entry)
             address, used = following, now
         return _Thread(self._found[:used].tolist(), records, None)
@@ -325,9 +325,10 @@ class PythonRuntime:
         return found
 
 
-def _is_circle(found: U64) -> bool:
-    """Whether frames come twice, as they do while a thread that runs makes new ones in the place of old ones."""
-    return len(np.unique(found[:, 0])) < len(found)
+def _before_circle(found: U64) -> int:
+    """How many frames come before one that was there, as when a thread makes new ones in the place of old ones."""
+    first = np.unique(found[:, 0], return_index=True)[1]
+    return len(first) if len(first) == len(found) else int(np.setdiff1d(np.arange(len(found)), first)[0])
 
 
 class _Words:
