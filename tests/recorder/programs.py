@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from functools import cache
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from walkback.capture.recorder.events import EventChoice, Sampling, attributes
 from walkback.capture.recorder.perfevent import open_event
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 SHARES = r"""
@@ -127,3 +129,13 @@ def may_record() -> bool:
 
 
 needs_events = pytest.mark.skipif(not may_record(), reason="the kernel refuses events here")
+
+
+@contextlib.contextmanager
+def running(folder: Path, source: str = DEEP) -> Iterator[subprocess.Popen[bytes]]:
+    """A program that is killed in the end; without another one, one that spends its time deep in its stack."""
+    with subprocess.Popen([built(folder, source)]) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

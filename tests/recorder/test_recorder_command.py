@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
 import os
-import pty
 import re
 import shutil
 import signal
-import struct
 import subprocess
-import termios
 import time
 from collections import Counter
 from pathlib import Path
@@ -21,11 +16,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cli.commands import WALKBACK, run, told
-from recorder.programs import CALLS, DEEP, SHARES, SLEEPS, built, needs_events
+from recorder.programs import CALLS, SHARES, SLEEPS, built, needs_events, running
 from waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 pytestmark = pytest.mark.whole
 
@@ -386,72 +381,14 @@ def test_who_ignores_that_the_terminal_is_closed_goes_on(tmp_path: Path) -> None
             assert recorder.wait() in {0, 1}  # 1 if there was no time for a sample
 
 
-@contextlib.contextmanager
-def running(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A program that spends its time deep in its stack."""
-    with subprocess.Popen([built(folder, DEEP)]) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-@needs_events
-def test_the_view_in_the_terminal_ends_with_q(tmp_path: Path) -> None:
-    leader, follower = pty.openpty()
-    former = termios.tcgetattr(leader)
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
-    with running(tmp_path) as program:
-        command = [str(WALKBACK), "record", "-p", str(program.pid), "--stack-bytes", "65528", "--live"]
-        environment = {**os.environ, "TERM": "xterm"}
-        with subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=environment) as recorder:
-            os.close(follower)
-            assert b"q ends it" in _until(leader, b"spin < deep < deep")
-            os.write(leader, b"\xffxq")
-            with contextlib.suppress(OSError):  # its end is closed
-                while os.read(leader, 65536):
-                    pass
-            assert recorder.wait() == 0
-            assert termios.tcgetattr(leader) == former
-    os.close(leader)
-
-
-@needs_events
-def test_the_view_in_the_terminal_gives_way_to_a_shell_and_comes_back(tmp_path: Path) -> None:
-    leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
-    with running(tmp_path) as program:
-        record = f"{WALKBACK} record -p {program.pid} --stack-bytes 65528 --live"
-        script = f"{record}; stty -a; fg; echo status $?"
-        command = ["setsid", "-c", "bash", "-mc", script]
-        environment = {**os.environ, "TERM": "xterm"}
-        with subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=environment) as shell:
-            os.close(follower)
-            _until(leader, b"spin < deep < deep")
-            os.write(leader, b"\x1a")
-            away = _until(leader, b"\x1b[?1049h")
-            _until(leader, b"spin < deep < deep")
-            os.write(leader, b"q")
-            _until(leader, b"status 0")
-            assert shell.wait() == 0
-    assert away.index(b"\x1b[?1049l") < away.index(b" icanon ") < away.rindex(b"record -p")
-    os.close(leader)
-
-
-def _until(terminal: int, text: bytes) -> bytes:
-    """What a terminal shows until this text came."""
-    shown = b""
-    while text not in shown:
-        shown += os.read(terminal, 65536)
-    return shown
-
-
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
         ([], "give a command"),
         (["-a", "-p", "1"], "give a command"),
         (["-a", "--sampler", "stops"], "--sampler stops is for"),
+        (["--sampler", "stops", "-c", "1000", "-p", "1"], "are for events"),
+        (["--sampler", "stops", "--stack-bytes", "64", "-p", "1"], "are for events"),
         (["--off-cpu", "-e", "cycles", "-a"], "cannot be combined"),
         (["--format", "perf", "--store", "x", "-a"], "record it without --store"),
         (["--label", "a=b", "-a"], "--label is for --store"),

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from cli.commands import WALKBACK, run
 from live.test_live_python import sleeps
-from recorder.programs import built, needs_events
+from recorder.programs import built, needs_events, running
 from waiting import eventually
 from walkback.capture.recorder.command import Command
 from walkback.capture.recorder.sampler import Sampler, Way
@@ -27,15 +25,6 @@ int main(void) {
     pause();
 }
 """
-
-
-@contextlib.contextmanager
-def running(folder: Path, source: str) -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen([built(folder, source)]) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 @pytest.mark.whole
@@ -70,7 +59,7 @@ def test_a_recording_goes_on_after_an_append_that_fails(tmp_path: Path) -> None:
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as recorder:
             assert recorder.stderr is not None
             assert "Ctrl-C" in recorder.stderr.readline()
-            assert eventually(appends)
+            assert eventually(lambda: appends() > 1)
             (store / "staging").rename(store / "away")
             (store / "staging").write_bytes(b"")
             line = recorder.stderr.readline()

@@ -96,6 +96,7 @@ def _picture(title: str, profile: Profile, height: int) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
+    from walkback.stacks.functions import FunctionStacks
     from walkback.stacks.top import hottest
 
     whole = max(int(profile.weight.sum()), 1)
@@ -106,11 +107,11 @@ def _picture(title: str, profile: Profile, height: int) -> RenderableType:
         functions.add_row(*shares, *(Text(printable(text), no_wrap=True) for text in (one.name, base_name(one.module))))
     stacks = Table("share", "stack", box=None, expand=True, header_style="bold")
     stacks.columns[0].justify = "right"
-    weights = np.bincount(profile.stack, weights=profile.weight.astype(np.float64))
+    found = FunctionStacks.of(profile, profile.frames.labels())
+    weights = found.stack_weight.astype(np.float64)
     for number in np.argsort(-weights, kind="stable")[:_STACKS].tolist():
-        begin, end = profile.stack_first[number : number + 2].tolist()
-        frames = profile.stack_frames[begin : min(end, begin + _FRAMES)].tolist()
-        names = [printable(profile.frames.label(frame)) for frame in frames]
+        begin, end = found.first[number : number + 2].tolist()
+        names = [printable(found.names[name]) for name in found.stacks[begin : min(end, begin + _FRAMES)].tolist()]
         stacks.add_row(f"{100 * weights[number] / whole:.1f} %", Text(" < ".join(names), no_wrap=True))
     return Group(_head(title, counted(whole, profile.unit.removesuffix("s"))), functions, Text(), stacks)
 

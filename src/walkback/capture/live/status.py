@@ -76,3 +76,14 @@ def name_in(path: str) -> str:
             return os.fsdecode(file.read().removesuffix(b"\n"))
     except OSError:
         return ""
+
+
+def is_held(pid: int) -> bool:
+    """Whether a process is stopped, by a signal or a tracer."""
+    return _status(pid).get("State", "").startswith(("T", "t"))
+
+
+def is_foreign(pid: int) -> bool:
+    """Whether a process is that of another user."""
+    owner = _status(pid).get("Uid", "").split()
+    return bool(owner) and int(owner[0]) != os.geteuid()

@@ -44,12 +44,15 @@ def open_event(attr: bytes, tid: int, cpu: int) -> int:
     return found
 
 
-def explained(error: OSError, event: str, most_paranoid: int) -> UnreadableError:
-    """What it means that an event cannot be opened, which needs a kernel that is `most_paranoid` so much."""
+def explained(error: OSError, event: str, most_paranoid: int, *, foreign: bool = False) -> UnreadableError:
+    """What it means that an event cannot be opened, which needs a kernel that is `most_paranoid` so much.
+
+    `foreign` says that it is for the process of another user.
+    """
     if isinstance(error, LockedError):
         return RefusedError("this user may not lock memory for the buffers of events; ulimit -l allows more")
     if error.errno in {errno.EACCES, errno.EPERM, errno.ENOSYS}:
-        return RefusedError(_refusal(error.errno, event, most_paranoid))
+        return RefusedError(_refusal(error.errno, event, most_paranoid, foreign=foreign))
     if error.errno in {errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP}:
         return UnreadableError(
             f"this machine does not count {event}, as most virtual ones; -e cpu-clock samples by time"
@@ -62,7 +65,7 @@ def explained(error: OSError, event: str, most_paranoid: int) -> UnreadableError
     return RefusedError(f"{event} cannot be sampled: {error.strerror}")
 
 
-def _refusal(code: int, event: str, most_paranoid: int) -> str:
+def _refusal(code: int, event: str, most_paranoid: int, *, foreign: bool) -> str:
     """What is missing, and what would grant it."""
     if code == errno.ENOSYS:
         return "this kernel has no perf events"
@@ -74,7 +77,9 @@ def _refusal(code: int, event: str, most_paranoid: int) -> str:
         )
     if event.startswith(("uprobe:", "uretprobe:")):
         return "uprobes need root or CAP_PERFMON"
-    return "perf_event_open is refused: a seccomp filter as those of containers, or another user's process"
+    if foreign:
+        return "perf_event_open is refused for another user's process; root or CAP_SYS_PTRACE allows it"
+    return "perf_event_open is refused, as by the seccomp filter of a container; there CAP_PERFMON allows it"
 
 
 def _may_all() -> bool:

@@ -26,7 +26,7 @@ import numpy as np
 
 from walkback.base.arch import ByteOrder, Machine, machine_of
 from walkback.base.errors import UnreadableError
-from walkback.capture.live.status import has_ended
+from walkback.capture.live.status import has_ended, is_foreign
 from walkback.capture.perfdata import layout
 from walkback.capture.perfdata._records import scan
 from walkback.capture.perfdata.header import RecordingHeader
@@ -146,7 +146,9 @@ class Recorder(RecordSource):
                 )
             else:
                 most_paranoid = 0 if everything else 1 if in_kernel else 2
-                raise explained(error, self.event.name, most_paranoid).within(file=self.name) from None
+                foreign = self._pid is not None and is_foreign(self._pid)
+                refusal = explained(error, self.event.name, most_paranoid, foreign=foreign)
+                raise refusal.within(file=self.name) from None
         return self._open()
 
     def _open_all(self) -> OpenEvents:

@@ -109,7 +109,8 @@ class Sampler:
                 if self._way == "perf" or not can_stop:
                     raise
                 refused = error
-                self.remarks.append(f"{error.message}; sampling by short stops instead")
+                rate = "" if self.sampling.period is None else f", {self.sampling.frequency} times a second"
+                self.remarks.append(f"{error.message}; sampling by short stops instead{rate}")
             else:
                 self.remarks += [recorder.lacking] if recorder.lacking is not None else []
                 return recorder

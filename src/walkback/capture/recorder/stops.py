@@ -6,6 +6,7 @@ Only those that run are stopped, or those that wait, if that is asked for.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import random
 import time
@@ -15,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from walkback.base.errors import UnreadableError
+from walkback.base.text import counted
 from walkback.capture.frames import DistinctFrames, with_inlined
 from walkback.capture.interpreted import Interpreted
 from walkback.capture.live.process import Process
@@ -127,7 +129,7 @@ class Stops:
 
     def __iter__(self) -> Iterator[SampleBatch]:
         due = look = time.monotonic()
-        last, first, rounds = due - self._interval, due, 0
+        last, first, rounds = due - self._interval, math.inf, 0
         while not self._stopped and (self._until is None or due < self._until):
             if due >= look:
                 looked = time.monotonic()
@@ -136,21 +138,22 @@ class Stops:
                 look = due + max(_LOOK, 20 * (time.monotonic() - looked))
             if self._pid not in self._processes:
                 break
-            rounds += 1
             # Where there is more to do than the interval has room for, a sample stands for a longer time.
             began = time.monotonic()
             self._period, last = began - last, began
             for process in list(self._processes.values()):
                 yield from self._sample(process)
             self.on_idle()
+            # In the first round tables are loaded.
+            first, rounds = min(first, time.monotonic()), rounds + 1
             # What took longer than the interval is not made up for by samples without a pause.
             due = max(due + self._interval, time.monotonic())
             time.sleep(max(0.0, due - time.monotonic()))
-        wanted = int((time.monotonic() - first) / self._interval)
+        wanted = int((time.monotonic() - first) / self._interval) if rounds else 0
         if rounds < wanted // 2:
             self.troubles.append(
-                f"threads were stopped {rounds} times, and should have been {wanted} times: there are too many of them,"
-                " or the machine is too busy"
+                f"threads were stopped {counted(rounds, 'time')}, and should have been {counted(wanted, 'time')}:"
+                " there are too many of them, or the machine is too busy"
             )
 
     def _find_processes(self) -> None:

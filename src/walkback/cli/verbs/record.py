@@ -176,6 +176,9 @@ def record(
     if sampler == "stops" and (everything or name == _PERF or not _can_be_by_stops(wanted.event)):
         message = "--sampler stops is for cpu-clock and off-cpu of a command or process, and not for --format perf"
         raise click.UsageError(message)
+    if sampler == "stops" and (count is not None or stack_bytes is not None or not kernel):
+        message = "-c, --stack-bytes and --no-kernel are for events, which --sampler stops does without"
+        raise click.UsageError(message)
     ctx.exit(guarded(_record, (wanted, target), command[0] if command else target or "-a"))
 
 
@@ -228,6 +231,7 @@ class _Wanted:
 
 
 def _record(asked: tuple[_Wanted, str | None]) -> int:
+    from walkback.capture.live.status import is_held
     from walkback.capture.recorder.command import Command
     from walkback.capture.recorder.events import Sampling
     from walkback.capture.recorder.sampler import Sampler
@@ -267,6 +271,8 @@ def _record(asked: tuple[_Wanted, str | None]) -> int:
             raise
     for remark in sampler.remarks[remarks:]:
         complain(remark)
+    if isinstance(target, int) and not sampler.ends.any() and is_held(target):
+        complain(f"{printable(sampler.name)}: the process is stopped, as by Ctrl-Z or a debugger")
     # Who has ended the recording does not want to wait for the command.
     return (command.wait() if command is not None and not signals else EXIT_FINE) or status
 
