@@ -11,11 +11,10 @@ import sys
 
 import numpy as np
 
-from walkback.base.arrays import I64, U16, U32, U64
+from walkback.base.arrays import I64, U64
 from walkback.capture.perfdata import layout
-from walkback.capture.perfdata._records import scan
+from walkback.capture.recorder.scanning import Rows, scanned
 
-_ROWS = 1 << 16
 _SAMPLE_TID, _SAMPLE_TIME, _SAMPLE_PERIOD = 2, 3, 5
 """Where samples have these, in words: behind them are the header and the address."""
 _SWITCH_TID, _SWITCH_TIME = 1, 2
@@ -40,7 +39,9 @@ class Away:
     def take(self, data: bytearray, until: int | None = None) -> bytearray:
         """Take in records; with `until` all samples are given back, as if their threads came back then."""
         whole = self._held + data
-        kind, misc, offset, size = _scanned(whole)
+        if not whole:
+            return whole
+        kind, misc, offset, size = _at_once(whole)
         words = np.frombuffer(whole, np.uint64)
         samples, exits, wide = (kind == one for one in (layout.SAMPLE, layout.EXIT, layout.SWITCH_CPU_WIDE))
         switches = wide | (kind == layout.SWITCH)
@@ -81,17 +82,9 @@ class Away:
         self._held = _joined(whole, offset, size, rows[kept])
 
 
-def _scanned(data: bytearray) -> tuple[U32, U16, I64, I64]:
-    """The records, in columns."""
-    parts: list[tuple[U32, U16, I64, I64]] = []
-    position = 0
-    while position < len(data) or not parts:
-        kind, misc, offset, size, position, _ = scan(
-            memoryview(data), position, len(data), sys.byteorder == "big", _ROWS
-        )
-        parts.append((kind, misc, offset, size))
-    kind, misc, offset, size = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return kind, misc, offset, size
+def _at_once(data: bytearray) -> Rows:
+    """All records."""
+    return Rows(*(np.concatenate(columns) for columns in zip(*scanned(data), strict=True)))
 
 
 def _write_periods(data: bytearray, offset: I64, period: U64) -> None:

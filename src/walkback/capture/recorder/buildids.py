@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import os
 import struct
-import sys
 from typing import NamedTuple
 
 import numpy as np
 
 from walkback.base.errors import WalkbackError
 from walkback.capture.perfdata import layout
-from walkback.capture.perfdata._records import scan
+from walkback.capture.recorder.scanning import scanned
 from walkback.elf import ElfFile
 
-_ROWS = 1 << 12
 _LONGEST = 20
 _MOST_FILES = 1 << 16
 _ABOUT, _NAME = 40, 72
@@ -61,13 +59,10 @@ class BuildIds:
 
     def write(self, data: bytearray) -> None:
         """Put build IDs into the mappings among these records."""
-        position = 0
-        while position < len(data):
-            kind, misc, offset, size, position, _ = scan(
-                memoryview(data), position, len(data), sys.byteorder == "big", _ROWS
-            )
-            for i in np.flatnonzero((kind == layout.MMAP2) & (misc & layout.MISC_MMAP_BUILD_ID == 0)).tolist():
-                self._write_one(data, int(offset[i]), int(size[i]))
+        for rows in scanned(data):
+            bare = (rows.kind == layout.MMAP2) & (rows.misc & layout.MISC_MMAP_BUILD_ID == 0)
+            for i in np.flatnonzero(bare).tolist():
+                self._write_one(data, int(rows.offset[i]), int(rows.size[i]))
 
     def _write_one(self, data: bytearray, at: int, size: int) -> None:
         pid, _, start, length = struct.unpack_from("=iiQQ", data, at + 8)

@@ -139,7 +139,7 @@ def attributes(event: EventChoice, sampling: Sampling, machine: Machine, wake_at
     return _ATTR.pack(
         event.type, _ATTR.size, event.config, sampling.frequency if by_frequency else sampling.period or 1, kinds, 0,
         flags, wake_at, 0, event.config1, event.config2, 0, registers,
-        (sampling.stack_bytes + 7) & ~7, layout.CLOCK_MONOTONIC, 0, 0, 0, 0,
+        sampling.stack_bytes, layout.CLOCK_MONOTONIC, 0, 0, 0, 0,
     )  # fmt: skip
 
 

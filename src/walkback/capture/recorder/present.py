@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import os
 import struct
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +13,12 @@ import numpy as np
 from walkback.capture.live.maps import Maps, MapsLine
 from walkback.capture.live.status import name_in
 from walkback.capture.perfdata import layout
-from walkback.capture.perfdata._records import scan
+from walkback.capture.recorder.scanning import scanned
 from walkback.symbols.kallsyms import KERNEL, kernel_build_id
 
 _TRAILER = struct.pack("=iiQII", 0, 0, 0, 0, 0)
 """What records other than samples end with: process, thread, time, processor."""
 _STATE = (layout.MMAP, layout.COMM, layout.EXIT, layout.FORK, layout.MMAP2)
-_ROWS = 1 << 12
 _FIRST_LINES = 1 << 12
 """Of kallsyms, in which the kernel's first code is."""
 
@@ -96,11 +94,10 @@ def _record(kind: int, misc: int, fields: bytes, name: str) -> bytes:
 
 def changes(data: bytearray) -> bytearray:
     """Those of these records that say what runs."""
-    view, position, found = memoryview(data), 0, bytearray()
-    while position < len(data):
-        kind, _, offset, size, position, _ = scan(view, position, len(data), sys.byteorder == "big", _ROWS)
-        for i in np.flatnonzero(np.isin(kind, _STATE)).tolist():
-            found += view[int(offset[i]) : int(offset[i] + size[i])]
+    found = bytearray()
+    for rows in scanned(data):
+        for i in np.flatnonzero(np.isin(rows.kind, _STATE)).tolist():
+            found += data[int(rows.offset[i]) : int(rows.offset[i] + rows.size[i])]
     return found
 
 

@@ -28,7 +28,6 @@ from walkback.base.arch import ByteOrder, Machine, machine_of
 from walkback.base.errors import UnreadableError
 from walkback.capture.live.status import has_ended, is_foreign
 from walkback.capture.perfdata import layout
-from walkback.capture.perfdata._records import scan
 from walkback.capture.perfdata.header import RecordingHeader
 from walkback.capture.perfdata.source import RecordChunk, RecordSource
 from walkback.capture.recorder.away import Away
@@ -36,12 +35,12 @@ from walkback.capture.recorder.buildids import BuildIds
 from walkback.capture.recorder.events import OFF_CPU, EventChoice, Sampling, attributes
 from walkback.capture.recorder.perfevent import LockedError, OpenEvents, allow_files, explained
 from walkback.capture.recorder.present import Present, all_processes, changes, process_of, threads_of
+from walkback.capture.recorder.scanning import scanned
 from walkback.capture.recorder.trimming import trimmed
 
 _MACHINES = {"x86_64": "AMD64", "aarch64": "AArch64", "s390x": "s390x"}
 _BYTEORDER: ByteOrder = "big" if sys.byteorder == "big" else "little"
 _ROUND = struct.pack("=IHH", layout.FINISHED_ROUND, 0, 8)
-_ROWS = 1 << 12
 _SMALLEST_RING, _LARGEST_RING, _ALL_RINGS = 1 << 17, 1 << 23, 1 << 26
 _MANY_EVENTS = 200
 """In a second, where nobody knows."""
@@ -89,7 +88,8 @@ class Recorder(RecordSource):
             raise UnreadableError(f"events of {platform.machine()} are not supported")
         super().__init__(name or ("the whole machine" if pid is None else f"process {pid}"))
         self.machine: Machine = machine_of(machine)
-        self.event, self.sampling = event, sampling
+        # The kernel copies whole words.
+        self.event, self.sampling = event, replace(sampling, stack_bytes=-(-sampling.stack_bytes // 8) * 8)
         self.on_idle: Callable[[], None] = lambda: None
         """Called between records, where none came for a while."""
         self.lacking: str | None = None
@@ -246,11 +246,10 @@ class Recorder(RecordSource):
     def pieces(self) -> Iterator[RecordChunk]:
         """The records, as they come, until the process ends or the recorder is stopped."""
         for data in self.records():
-            view, position = memoryview(data), 0
+            view = memoryview(data)
             self.position += len(data)
-            while position < len(data):
-                kind, misc, offset, size, position, _ = scan(view, position, len(data), _BYTEORDER == "big", _ROWS)
-                yield RecordChunk(view, kind, misc, offset, size, owned=True)
+            for rows in scanned(view):
+                yield RecordChunk(view, *rows, owned=True)
 
     def records(self) -> Iterator[bytearray]:
         """The bytes of the records: what runs already, and what comes then, in rounds."""
@@ -375,12 +374,11 @@ class Recorder(RecordSource):
 
     def _follow(self, data: memoryview) -> None:
         """Keep account of the threads, for when their events are opened anew."""
-        position = 0
-        while position < len(data):
-            kind, _, offset, _, position, _ = scan(data, position, len(data), _BYTEORDER == "big", _ROWS)
-            for i in np.flatnonzero(np.isin(kind, (layout.FORK, layout.EXIT, layout.COMM))).tolist():
-                tid = struct.unpack_from("=i", data, int(offset[i]) + (12 if kind[i] == layout.COMM else 16))[0]
-                if kind[i] == layout.EXIT:
+        for rows in scanned(data):
+            for i in np.flatnonzero(np.isin(rows.kind, (layout.FORK, layout.EXIT, layout.COMM))).tolist():
+                kind = int(rows.kind[i])
+                tid = struct.unpack_from("=i", data, int(rows.offset[i]) + (12 if kind == layout.COMM else 16))[0]
+                if kind == layout.EXIT:
                     self._threads.discard(tid)
                 else:
                     self._threads.add(tid)

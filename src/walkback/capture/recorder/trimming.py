@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import struct
-import sys
 
 import numpy as np
 
 from walkback.capture.perfdata import layout
-from walkback.capture.perfdata._records import scan
+from walkback.capture.recorder.scanning import scanned
 
-_ROWS = 1 << 12
 _SIZE_AT = 6
 """Where a record has its size."""
 _WORD = struct.Struct("=Q")
@@ -21,11 +19,10 @@ def trimmed(data: bytearray, stack_bytes: int) -> bytearray:
 
     A copy that does not fill its room has some left: one without any is of a stack that is longer.
     """
-    view, position, done, found = memoryview(data), 0, 0, bytearray()
-    while position < len(data):
-        kind, _, offset, size, position, _ = scan(view, position, len(data), sys.byteorder == "big", _ROWS)
-        for i in np.flatnonzero((kind == layout.SAMPLE) & (size >= stack_bytes + 24)).tolist():
-            begin, end = int(offset[i]), int(offset[i] + size[i])
+    view, done, found = memoryview(data), 0, bytearray()
+    for rows in scanned(data):
+        for i in np.flatnonzero((rows.kind == layout.SAMPLE) & (rows.size >= stack_bytes + 24)).tolist():
+            begin, end = int(rows.offset[i]), int(rows.offset[i] + rows.size[i])
             room_at = end - stack_bytes - 16
             room, used = (_WORD.unpack_from(data, place)[0] for place in (room_at, end - 8))
             if room != stack_bytes or used >= room:
