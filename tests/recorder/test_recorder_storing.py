@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -74,6 +75,32 @@ def test_a_recording_goes_on_after_an_append_that_fails(tmp_path: Path) -> None:
     assert " could not be added" in rest.splitlines()[-1]
     assert rest.count("recording goes on") == 0
     assert run("store", store, "check").returncode == 0
+
+
+FIRST_THREAD_ENDS = r"""
+#include <pthread.h>
+#include <time.h>
+volatile unsigned long sink;
+static void *work(void *_) { while (clock() < CLOCKS_PER_SEC) sink++; return 0; }
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, work, 0);
+    pthread_exit(0);
+}
+"""
+
+
+@pytest.mark.whole
+@needs_events
+def test_a_process_goes_on_without_its_first_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: int) -> int:  # as kernels before 5.3 do
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(os, "pidfd_open", refuse)
+    program = built(tmp_path, FIRST_THREAD_ENDS, "-pthread")
+    with subprocess.Popen([program]) as process, Sampler(process.pid, way="perf") as sampler:
+        assert sum(len(batch) for batch in sampler) > 0
+        assert os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def test_a_command_is_running_from_when_it_is_let_go(tmp_path: Path) -> None:

@@ -361,7 +361,7 @@ class Recorder(RecordSource):
             if what & (select.POLLHUP | select.POLLERR):  # its thread has ended; others may write on
                 waiting.unregister(descriptor)
         ended = {descriptor for descriptor, _ in ready} & {self._wake[0], self._ended}
-        if self._ended < 0 and self._pid is not None and has_ended(self._pid):
+        if self._ended < 0 and self._pid is not None and all(map(has_ended, threads_of(self._pid))):
             return False
         return not ended and (self._until is None or time.monotonic() < self._until)
 
