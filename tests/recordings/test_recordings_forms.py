@@ -25,6 +25,9 @@ from recordings.perfprograms import PROGRAMS, command_of
 from recordings.perfscript import ours, perf, record, theirs
 from waiting import PATIENCE
 
+INLINED = 5
+"""What `flamegraph_colours.js` calls so."""
+
 pytestmark = [
     pytest.mark.peers,
     pytest.mark.skipif(platform.machine() != "x86_64", reason="the programs are for this machine"),
@@ -155,6 +158,10 @@ def test_formats_say_the_same(recorded: Path) -> None:
     folded = Counter(";".join([one["comm"], *reversed(stack)]) for one, stack in zip(samples, stacks, strict=True))
     found = dict(line.rsplit(" ", 1) for line in printed(recorded).splitlines())
     assert {stack: int(count) for stack, count in found.items()} == dict(folded)
+    (drawn,) = re.findall(r'application/json">(.*?)</script>', printed(recorded, "--format", "html"))
+    graph = json.loads(drawn)
+    inlined = {name for name, kind in zip(graph["names"], graph["kind"], strict=True) if kind == INLINED}
+    assert inlined == {name.removesuffix("_[i]") for stack in stacks for name in stack if name.endswith("_[i]")}
 
 
 def test_lost_records_are_counted(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from walkback.stacks.functions import FunctionStacks
 from walkback.stacks.profile import NamedFrames, Profile
 from walkback.stacks.tree import PrefixTree
 
-_FUNCTION, _KERNEL, _NAMELESS, _INCOMPLETE, _PROGRAM = range(5)
+_FUNCTION, _KERNEL, _NAMELESS, _INCOMPLETE, _PROGRAM, _INLINED = range(6)
 """What a name is of; the script colours by it."""
 _ROOT = "all"
 _REST = "[many that weigh little]"
@@ -61,7 +61,7 @@ class FlameGraph:
 def flame_graph(profile: Profile, *, most: int | None = None) -> FlameGraph:
     """The graph of a profile; if it has more than `most` frames, those that weigh least are drawn together."""
     marked = profile.marked()
-    return FlameGraph(_about(profile), _data(marked, _names(profile, marked), most=most))
+    return FlameGraph(_about(profile), _data(marked, _names(profile, marked, inlined=True), most=most))
 
 
 def flame_graph_of_difference(
@@ -183,9 +183,13 @@ def _data(
     return data
 
 
-def _names(profile: Profile, marked: Profile) -> list[tuple[str, str, int]]:
-    """Name, module and kind of each frame of a marked profile; the last ones are markers."""
+def _names(profile: Profile, marked: Profile, *, inlined: bool = False) -> list[tuple[str, str, int]]:
+    """Name, module and kind of each frame of a marked profile; the last ones are markers.
+
+    Calls that are inlined are of a kind of their own if that is asked for: another build may inline others.
+    """
     frames, real = marked.frames, len(profile.frames)
+    is_inlined = profile.frames.is_inlined if inlined else np.zeros(real, np.bool_)
     found = []
     modules = {module: clean(base_name(module)) for module in set(frames.module)}
     for number, (label, kernel) in enumerate(zip(frames.labels(), frames.kernel.tolist(), strict=True)):
@@ -193,6 +197,8 @@ def _names(profile: Profile, marked: Profile) -> list[tuple[str, str, int]]:
             kind = _INCOMPLETE
         elif not frames.symbol[number]:
             kind = _NAMELESS
+        elif is_inlined[number]:
+            kind = _INLINED
         else:
             kind = _KERNEL if kernel else _FUNCTION
         found.append((clean(label), modules[frames.module[number]], kind))

@@ -6,7 +6,7 @@
  *   & {fill: string[], changes: string[]}} Paint `fill` is for names, `changes` from less than before to more.
  */
 
-export const KINDS = ["function", "kernel", "no name", "incomplete", "program"];
+export const KINDS = ["function", "kernel", "no name", "incomplete", "program", "inlined"];
 // Colours on either side of no change.
 export const STEPS = 12;
 
@@ -26,6 +26,8 @@ export function colours(data, night) {
         return night ? "hsl(345 55% 33%)" : "hsl(345 85% 84%)";
       case 4:
         return `hsl(150 ${night ? 18 : 25}% ${(night ? 27 : 83) + step / 2}%)`;
+      case 5:
+        return `hsl(${62 + 14 * part} ${night ? 28 : 56}% ${(night ? 29 : 77) + step}%)`;
       default:
         return `hsl(${18 + 34 * part} ${night ? 48 : 82}% ${(night ? 31 : 76) + step}%)`;
     }
