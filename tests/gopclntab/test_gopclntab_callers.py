@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
 
+import walkback.gopclntab
 from gopclntab.callers import Comparison, running, stopped
 from gopclntab.gotools import VERSIONS, callers
 from peers import peer
@@ -48,6 +50,20 @@ def test_stacks_are_whole_wherever_the_runtime_is(version: str, folder: Path) ->
     assert not found.different
     assert set(found.ends) == {"complete"}
     assert set(found.left) <= {"runtime.mcall", "runtime.morestack"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_clock_is_read_with_a_rule_at_each_instruction(version: str, folder: Path) -> None:
+    """A thread is there for so short a time that samples seldom find it."""
+    [source] = walkback.gopclntab.read(callers(folder, version, "callers_busy"))
+    functions, rules = source.functions, source.crossings
+    for name in ("time.now", "runtime.nanotime1"):
+        [function] = functions.named(name).tolist()
+        start, end = int(functions.start[function]), int(functions.end[function])
+        parts = [(one.start, one.end) for one in rules if start <= one.start < end]
+        assert all(one[1] == after[0] for one, after in itertools.pairwise(parts))
+        code = bytes(source.elf.mapped_data(start)[: end - start]).rstrip(b"\xcc")
+        assert (parts[0][0], parts[-1][1]) == (start, start + len(code))
 
 
 @pytest.mark.parametrize("version", VERSIONS)

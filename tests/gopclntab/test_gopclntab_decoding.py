@@ -14,7 +14,7 @@ from effort import rounds
 from gopclntab.gotables import TEXT, Function, encoded
 from walkback.base.arch import AARCH64, AMD64, S390X
 from walkback.base.errors import GoError
-from walkback.gopclntab.crossings import Way, crossings
+from walkback.gopclntab.crossings import Crossing, Way, crossings
 from walkback.gopclntab.layout import Flag, Layout
 from walkback.gopclntab.rules import to_table
 from walkback.table.rule import PartKind
@@ -205,8 +205,6 @@ CROSSINGS = {
         *(Way.DEPTH, (8, 8, 0)),
     ),
     "no goroutine": ("runtime.asmcgocall", "ffd0 488b742428 4889f4", Way.STORED, (0x28,)),
-    "a register": ("runtime.nanotime1", "ffd0 488b0424 488b542408 4c89e4", Way.REGISTER, (12,)),
-    "the frame pointer": ("runtime.sigfwd", "ffd0 4889ec", Way.REGISTER, (6,)),
 }
 
 
@@ -225,6 +223,56 @@ def test_the_code_behind_a_call_says_how_it_goes_back(name: str) -> None:
         [] if way is None else [(6, way, numbers, 16)]
     )
     assert not crossings(functions, AARCH64, contents)
+
+
+KEPT = {
+    "a register": ("4989e4", "4c89e4", (12,), True),
+    "the frame pointer, until it is popped": ("4889e5", "4889ec", (6,), False),
+    "a register that is not kept": ("4889e1", "4889cc", (), False),
+    "a register that has something else": ("4989fc", "4c89e4", (), False),
+    "two registers": ("4989e4 4889e3", "4c89e4 4889dc", (), False),
+}
+"""How the stack pointer comes to a register and back, which register that is, and whether it has it at the end, too."""
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_register_keeps_the_stack_pointer_meanwhile(name: str) -> None:
+    """From where the stack is left to where it is again, and behind the return."""
+    saved, restored, numbers, is_at_end = KEPT[name]
+    away, behind = bytes.fromhex("488b6238 4883e4f0 ffd0 488b0424"), bytes.fromhex("0f05 ebf0")
+    begin = b"\x55" + bytes.fromhex(saved)
+    code = begin + away + bytes.fromhex(restored) + b"\x5d\xc3" + behind
+    end = len(code)
+    returns = end - len(behind) - 1
+    rows = [(0, 0), (1, 8), (returns, 0), (returns + 1, 8)]
+    given = Function("runtime.nanotime1", end, rows, flag=Flag.SP_WRITE | Flag.ASSEMBLY)
+    found = crossings(walkback.gopclntab.decode(encoded([given])), AMD64, memoryview(code))
+    expected = [(0, 1, Way.NONE, 8), (1, len(begin), Way.NONE, 16)]
+    if numbers:
+        expected += [(len(begin), returns - 1, Way.REGISTER, 16), (returns - 1, returns, Way.NONE, 16)]
+        expected.append((returns, returns + 1, Way.NONE, 8))
+    if is_at_end:
+        expected.append((returns + 1, end, Way.REGISTER, 16))
+    assert joined(found) == expected
+    assert {one.numbers for one in found} == {(), numbers}
+
+
+def test_functions_too_large_for_the_runtime_are_not_looked_at() -> None:
+    size = 1 << 20
+    given = Function("runtime.nanotime1", size, [(0, 0), (1, 8)], flag=Flag.SP_WRITE | Flag.ASSEMBLY)
+    functions = walkback.gopclntab.decode(encoded([given]))
+    assert not crossings(functions, AMD64, memoryview(b"\x55" + bytes.fromhex("4989e4 4c89e4") + bytes(size)))
+
+
+def joined(found: list[Crossing]) -> list[tuple[int, int, Way, int]]:
+    """Neighbours that say the same are one."""
+    parts: list[tuple[int, int, Way, int]] = []
+    for one in found:
+        start = one.start - TEXT
+        if parts and parts[-1][1:] == (start, one.way, one.cfa):
+            start = parts.pop()[0]
+        parts.append((start, one.end - TEXT, one.way, one.cfa))
+    return parts
 
 
 SAVES: dict[str, tuple[Machine, list[tuple[int, int]], str, int, str]] = {

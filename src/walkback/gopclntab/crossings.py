@@ -1,19 +1,23 @@
 """Where Go's own functions have called something on another stack, and how the stack that they came from is found.
 
-These are functions of the runtime in assembly. What they do after the call is how they go back themselves, so the code
-behind it says where they keep what they need, for every version of Go. A call that is not followed by such code is left
-out: nobody knows the way back. This is of AMD64.
+These are functions of the runtime in assembly. How they go back themselves says where they keep what they need, for
+every version of Go: the code behind a call, or a register that has the stack pointer meanwhile. Where there is neither,
+nobody knows the way back, and the code is left out. This is of AMD64.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
 
-from walkback.base.arch import AMD64, Machine
+from walkback.base.arch import AMD64, MACHINES, Machine
+from walkback.base.arrays import I64, Bools
+from walkback.code._listing import COLUMNS, listing
+from walkback.code.effects import Effect, Flow
 from walkback.gopclntab.decoding import FunctionTable
 from walkback.gopclntab.rules import SIGNAL_RETURN, on_other_stacks, to_table
 from walkback.table.rule import Part, PartKind, Rule
@@ -44,7 +48,7 @@ class Way(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """One call, or the code in front of where a function leaves its stack."""
+    """A part of a function's code: a call, what else it does on another stack, or what it does on its own."""
 
     start: int
     end: int
@@ -62,19 +66,7 @@ _NOW = rb"(?:\x64\x48\x8b(?:\x04|\x1c|\x34)\x25(?P<here%d>.{4})|\x64\x48\x8b[\x0
 """mov %fs:place, %rax, %rbx or %rsi; or from where %rcx says."""
 _SET = rb"(?:\x64\x48\x89(?:\x04|\x34)\x25.{4}|\x64\x48\x89[\x01\x31])"
 """The same, stored."""
-_HARMLESS = (
-    rb"\x48\x8b(?:[\x04\x0c\x14\x1c\x34\x3c]\x24|[\x44\x4c\x54\x5c\x74\x7c]\x24.|\x05.{4})|\x48\x69\xc9.{4}|\xbf.{4}"
-    rb"|\x48\x8d\x34\x24|\xff\xd0"
-)
-"""What takes results from the stack, and calls once more: no such instruction changes a register that calls keep."""
-_LEAVES = re.compile(
-    rb"[\x48\x49]\x8b[\x20-\x27\x60-\x67\xa0-\xa7]|[\x48\x4c]\x89[\xc4\xcc\xd4\xdc\xe4\xec\xf4\xfc]|[\x48\x4c]\x87"
-    rb"|\x48[\x81\x83]\xe4|[\x48\x49]\x8d[\x20-\x27\x60-\x67\xa0-\xa7]|\x0f\x05"
-)
-"""What may set the stack pointer, or lets the kernel do that; where it is something else, no harm is done."""
 _WAYS = {
-    # mov %register, %rsp
-    Way.REGISTER: rb"(?:" + _HARMLESS + rb")*(?P<register>\x48\x89[\xdc\xec]|\x4c\x89[\xe4\xec\xf4\xfc])",
     # mov place(%rsp), %rsp; or to %rsi and from there
     Way.STORED: rb"(?:\x48\x8b\x24\x24|\x48\x8b(?:\x34\x24|\x74\x24(?P<at>.))\x48\x89\xf4)",
     # mov goroutine(%rsp), %rdi; mov end(%rdi), %rsi; sub depth(%rsp), %rsi; store; mov %rsi, %rsp
@@ -102,14 +94,18 @@ _WAYS = {
 }
 _PATTERNS = {way: re.compile(rb"(?P<call>" + _CALL + rb")(?=" + code + rb")", re.DOTALL) for way, code in _WAYS.items()}
 _NUMBERS = {
-    Way.REGISTER: (),
     Way.STORED: ("at",),
     Way.DEPTH: ("goroutine", "hi", "depth"),
     Way.GOROUTINE: ("tls", "m", "other", "sp"),
     Way.SYSTEM: ("tls", "m", "other", "sp"),
 }
-_FP = 5
-"""The number of the frame pointer in instructions; those of the others that calls keep are as in tables."""
+_LARGEST = 1 << 14
+"""Bytes of a function that is looked at; those of the runtime have some hundred."""
+_KEPT = {3, 6, 12, 13, 14, 15}
+"""The registers that calls of C keep, by their numbers in tables."""
+_LENGTH, _FLOW, _EFFECT, _FIRST, _SECOND, _BASE, _CHANGES = (
+    COLUMNS.index(name) for name in ("length", "flow", "effect", "first", "second", "base", "changes")
+)
 _ONLY = {Way.GOROUTINE: "runtime.systemstack", Way.SYSTEM: "runtime.cgocallback"}
 """Of functions that call in this way the one that keeps there what is wanted."""
 
@@ -119,6 +115,7 @@ def crossings(functions: FunctionTable, machine: Machine, code: memoryview) -> l
     if machine is not AMD64:
         return []
     is_here = on_other_stacks(functions, never_back=True) & (functions.size > 0) & (functions.rows > 0)
+    is_here &= functions.size <= _LARGEST
     names = ("start", "end", "size", "name_place", "flag", "first_row", "rows", "fault", "entry_place")
     chosen = replace(functions, **{name: getattr(functions, name)[is_here] for name in names})
     plain = to_table(chosen, machine, code, plain=True)
@@ -126,32 +123,99 @@ def crossings(functions: FunctionTable, machine: Machine, code: memoryview) -> l
     for number in range(len(chosen)):
         start, size = int(chosen.start[number]), int(chosen.size[number])
         contents = bytes(code[start - functions.text : start - functions.text + size])
-        found += _before(plain, start, contents)
         name = (chosen.name(number) or "").removesuffix(".abi0")
-        for way, pattern in _PATTERNS.items():
-            for match in pattern.finditer(contents) if _ONLY.get(way, name) == name else ():
-                rule = _rule(plain, start + match.start())
-                if rule is not None:
-                    place = start + match.start(), start + match.end()
-                    found.append(Crossing(*place, way, _numbers(way, match), rule.cfa.offset, rule.fp))
+        instructions = _Instructions.of(start, contents)
+        if instructions.leaving:
+            found += _on_stack(plain, start, instructions.start[instructions.leaving[0]])
+        found += _calls(plain, start, contents, name) or _kept(plain, instructions)
     for number in functions.named(*SIGNAL_RETURN).tolist():
         place = int(functions.start[number]), int(functions.end[number])
         found.append(Crossing(*place, Way.SIGNAL, (), 0, Part(PartKind.UNCHANGED)))
     return sorted(found, key=lambda one: one.start)
 
 
-def _before(plain: UnwindTable, start: int, contents: bytes) -> list[Crossing]:
-    """What a function does in front of the first instruction that may leave its stack."""
-    leaves = _LEAVES.search(contents)
-    number = int(np.searchsorted(plain.range_start, start))
+@dataclass(frozen=True, slots=True)
+class _Instructions:
+    """A function's instructions, one behind the other."""
+
+    start: list[int]
+    """Where each begins, and where the last one ends."""
+    rows: I64
+    """What the decoder says of them."""
+    leaving: list[int]
+    """Those that may leave the stack: they set the stack pointer from something else, or enter the kernel."""
+
+    @classmethod
+    def of(cls, start: int, contents: bytes) -> _Instructions:
+        rows = listing(MACHINES.index(AMD64), contents, start)
+        is_moved = (rows[:, _EFFECT] == Effect.ADD) & (rows[:, _BASE] == AMD64.sp)
+        leaves = (_changes(rows, AMD64.sp) & ~is_moved) | (rows[:, _FLOW] == Flow.SYSTEM)
+        return cls([start, *(start + rows[:, _LENGTH].cumsum()).tolist()], rows, np.flatnonzero(leaves).tolist())
+
+    def copies(self, first: int, second: int) -> list[int]:
+        """Those that copy the second register to the first."""
+        wanted = np.array([Effect.COPY, first, second])
+        return np.flatnonzero((self.rows[:, [_EFFECT, _FIRST, _SECOND]] == wanted).all(1)).tolist()
+
+
+def _changes(rows: I64, register: int) -> Bools:
+    return (rows[:, _CHANGES] >> register & 1).astype(np.bool_)
+
+
+def _on_stack(plain: UnwindTable, begin: int, end: int) -> list[Crossing]:
+    """The code between two places of a function, where it is on the stack that it came from."""
+    number = int(np.searchsorted(plain.range_start, begin, side="right")) - 1
     first, rows = int(plain.range_first_row[number]), int(plain.range_rows[number])
-    offsets = plain.row_offset[first : first + rows].tolist()
-    end = leaves.start() if leaves is not None else 0
+    start = [int(plain.range_start[number]) + offset for offset in plain.row_offset[first : first + rows].tolist()]
     found = []
-    for offset, after in zip(offsets, [*offsets[1:], len(contents)], strict=True):
-        rule = _rule(plain, start + offset)
-        if offset < end and rule is not None:
-            found.append(Crossing(start + offset, start + min(after, end), Way.NONE, (), rule.cfa.offset, rule.fp))
+    for here, after in zip(start, [*start[1:], end], strict=True):
+        rule = _rule(plain, here)
+        if max(here, begin) < min(after, end) and rule is not None:
+            found.append(Crossing(max(here, begin), min(after, end), Way.NONE, (), rule.cfa.offset, rule.fp))
+    return found
+
+
+def _calls(plain: UnwindTable, start: int, contents: bytes, name: str) -> list[Crossing]:
+    """The calls behind which a function takes its stack pointer from memory."""
+    found = []
+    for way, pattern in _PATTERNS.items():
+        for match in pattern.finditer(contents) if _ONLY.get(way, name) == name else ():
+            rule = _rule(plain, start + match.start())
+            if rule is not None:
+                place = start + match.start(), start + match.end()
+                found.append(Crossing(*place, way, _numbers(way, match), rule.cfa.offset, rule.fp))
+    return found
+
+
+def _kept(plain: UnwindTable, instructions: _Instructions) -> list[Crossing]:
+    """What a function does from where it leaves its stack, if a register keeps the stack pointer of that."""
+    rows, start, leaving = instructions.rows, instructions.start, instructions.leaving
+    kept = [register for register in _KEPT if instructions.copies(AMD64.sp, register)]
+    if len(kept) != 1 or not leaving:
+        return []
+    [register] = kept
+    back = instructions.copies(AMD64.sp, register)
+    goes_back, leaves = set(back), set(leaving)
+    changing = np.flatnonzero(_changes(rows, register)).tolist()
+    saving = max((place for place in changing if place < back[0]), default=-1)
+    rule = _rule(plain, start[saving]) if saving in instructions.copies(register, AMD64.sp) else None
+    if rule is None:
+        return []
+    end = min((start[place + 1] for place in changing if place > back[0]), default=start[-1])
+    first = max(leaving[0], saving + 1)
+    turns = [(start[first], True)]
+    for place in range(first, len(rows)):
+        if place in goes_back:
+            turns.append((start[place + 1], False))
+        elif place in leaves or rows[place, _FLOW] in {Flow.RETURN, Flow.JUMP}:
+            # What is behind a return is reached from where it is away.
+            turns.append((start[place + 1], True))
+    found = []
+    for (begin, is_away), (after, _) in itertools.pairwise([*turns, (start[-1], True)]):
+        if not is_away:
+            found += _on_stack(plain, begin, after)
+        elif begin < min(after, end):
+            found.append(Crossing(begin, min(after, end), Way.REGISTER, (register,), rule.cfa.offset, rule.fp))
     return found
 
 
@@ -164,10 +228,6 @@ def _rule(plain: UnwindTable, place: int) -> Rule | None:
 
 def _numbers(way: Way, match: re.Match[bytes]) -> tuple[int, ...]:
     """The numbers in the instructions; those that are left out are 0."""
-    if way == Way.REGISTER:
-        prefix, _, operands = match["register"]
-        number = (operands >> 3 & 7) + (8 if prefix & 4 else 0)
-        return (AMD64.fp if number == _FP else number,)
     parts = match.groupdict()
     parts["tls"] = parts.get("tls0") or parts.get("here0")
     parts["other"] = parts.get("near") or parts.get("far")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from walkback.base.arch import ByteOrder
-from walkback.base.arrays import I32, I64, U8, U32, U64, Bools
+from walkback.base.arrays import I32, I64, U8, U32, U64, Bools, distinct
 from walkback.base.errors import GoError
 from walkback.elf.stringtable import find_string
 from walkback.gopclntab import _values
@@ -84,7 +84,7 @@ class FunctionTable:
         """Of each address the name of the function that holds it, and where that begins."""
         number = np.searchsorted(self.start, addresses, "right") - 1
         inside = (number >= 0) & (addresses < self.end[number]) if len(self) else np.zeros(len(addresses), np.bool_)
-        names: dict[int, str | None] = {one: self.name(one) for one in np.unique(number[inside]).tolist()}
+        names: dict[int, str | None] = {one: self.name(one) for one in distinct(number[inside]).tolist()}
         found = [names[one] if here else None for one, here in zip(number.tolist(), inside.tolist(), strict=True)]
         return found, np.where(inside, self.start[number], np.uint64(0)) if len(self) else np.zeros_like(addresses)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from walkback.base.arrays import I64, U64
+from walkback.base.arrays import I64, U64, ranked
 from walkback.gopclntab import _values
 from walkback.gopclntab.decoding import FunctionTable
 from walkback.gopclntab.layout import ENTRY_SHAPES, INLINED_CALLS
@@ -73,7 +73,7 @@ class GoLines:
             return nothing
         number = np.searchsorted(functions.start, addresses, "right") - 1
         held = np.flatnonzero((number >= 0) & (addresses < functions.end[number]))
-        numbers, which = np.unique(number[held], return_inverse=True)
+        numbers, which = ranked(number[held])
         offset = (addresses[held] - functions.start[number[held]]).astype(np.int64)
         found = self._lines(numbers, _Places(which, offset), inlined=inlined)
         for place, lines in zip(held.tolist(), found, strict=True):
