@@ -57,6 +57,23 @@ def test_damaged_sections_give_answers_or_none(tmp_path: Path, form: str) -> Non
         assert len(found) == len(asked)
 
 
+@pytest.mark.parametrize("form", ["-gdwarf-4", "-gdwarf-5"])
+@pytest.mark.parametrize(
+    ("name", "trouble"),
+    [
+        ("info", "the unit at 0x0 of .debug_info cannot be read"),
+        ("abbrev", "the unit at 0x0 of .debug_info cannot be read"),
+        ("line", "the line number program at 0x0 of .debug_line cannot be read"),
+    ],
+)
+def test_what_cannot_be_read_is_named(tmp_path: Path, form: str, name: str, trouble: str) -> None:
+    sound = sections_of(built(tmp_path, form))
+    for contents, expected in ((sound[name], None), (bytes([0xA5]) * len(sound[name]), trouble)):
+        lines = DebugLines(with_sections(**sound | {name: contents}))
+        lines.find(code_of(ElfFile(tmp_path / "prog")))
+        assert lines.trouble == expected
+
+
 def header(size: int, abbrev: int = 0) -> bytes:
     """The header of a DWARF 4 unit whose entries take `size` bytes."""
     return (7 + size).to_bytes(4, "little") + b"\x04\x00" + abbrev.to_bytes(4, "little") + b"\x08"

@@ -34,6 +34,7 @@ DEEPEST = [(3, "inner"), (6, "middle"), (10, "outer")]
 FORMS = [
     *(["-gdwarf-2"], ["-gdwarf-3"], ["-gdwarf-4"], ["-gdwarf-5"], ["-g1"], ["-g", "-gz"]),
     *(["-gdwarf-4", "-gsplit-dwarf"], ["-gdwarf-5", "-gsplit-dwarf"], ["-g", "-fdebug-types-section"]),
+    ["-gdwarf-5", "-gsplit-dwarf", "-fdebug-types-section"],
     *(["-g", "-gdwarf64"], ["-g", "-flto"], ["-g", "-ffunction-sections", "-Wl,--gc-sections"]),
 ]
 
@@ -149,6 +150,39 @@ def test_split_units_in_a_package(tmp_path: Path) -> None:
     lines = DebugLines(ElfFile(prog))
     assert lines.find(code_of(elf)) == expected
     assert not lines.missing
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "header"])
+def test_a_package_that_cannot_be_read_is_named_if_nothing_else_has_the_units(tmp_path: Path, damage: str) -> None:
+    prog = built(tmp_path, "-g", "-gsplit-dwarf")
+    elf = ElfFile(prog)
+    expected = DebugLines(elf).find(code_of(elf))
+    (part,) = tmp_path.glob("*.dwo")
+    data = bytearray(part.read_bytes())
+    if damage == "header":  # its sections are nowhere
+        data[0x28:0x30] = (1 << 40).to_bytes(8, "little")
+    package = tmp_path / "prog.dwp"
+    package.write_bytes({"empty": b"", "cut": bytes(data[:200]), "header": bytes(data)}[damage])
+    lines = DebugLines(elf)
+    assert (lines.find(code_of(elf)), lines.trouble) == (expected, None)
+    part.unlink()
+    lines = DebugLines(elf)
+    assert all(lines.find(code_of(elf)))
+    assert lines.trouble == f"no inlined calls: {package} cannot be read"
+
+
+def test_where_dwz_moved_the_rest_may_be_damaged(tmp_path: Path) -> None:
+    prog = built(tmp_path)
+    (tmp_path / "link").write_bytes(b"other\0identifier")
+    subprocess.run(["objcopy", "--add-section", f".gnu_debugaltlink={tmp_path / 'link'}", prog], check=True)
+    data = bytearray(prog.read_bytes())
+    elf = ElfFile(bytes(data))
+    (index,) = elf.sections_named(".gnu_debugaltlink")
+    header = int.from_bytes(data[0x28:0x30], "little") + 64 * index
+    data[header + 24 : header + 32] = (1 << 40).to_bytes(8, "little")
+    lines = DebugLines(ElfFile(bytes(data)))
+    assert all(lines.find(code_of(elf)))
+    assert "where dwz moved some of it is not known: " in (lines.trouble or "")
 
 
 @pytest.mark.parametrize("name", ["0x12 34\n0x0.c", "-e.c", "a:7.c", "\udcff\"'.c", "?? (discriminator 2).c"])

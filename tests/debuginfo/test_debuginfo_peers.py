@@ -52,6 +52,27 @@ def test_namespaces_and_types_are_in_names_that_no_symbol_has(tmp_path: Path) ->
     assert {"outer::(anonymous namespace)::square", "outer::(anonymous namespace)::total"} <= names
 
 
+LAMBDAS = """
+#include <algorithm>
+#include <vector>
+struct Left { template <class F> int each(F f) { int n = 0; for (int i = 0; i < 99; i++) n += f(i); return n; } };
+__attribute__((noinline)) int encode(std::vector<int> &v) {
+  std::for_each(v.begin(), v.end(), [&](int &x) { for (int i = 0; i < 99; i++) x = x * 3 + i; });
+  return v[0];
+}
+__attribute__((noinline)) int decode(std::vector<int> &v) { return Left().each([&](int i) { return v[i % 9] ^ i; }); }
+int main() { std::vector<int> v(1000, 1); return encode(v) + decode(v); }
+"""
+
+
+@pytest.mark.parametrize("form", FORMS, ids=" ".join)
+def test_lambdas_are_named_by_the_function_that_has_them(tmp_path: Path, form: tuple[str, ...]) -> None:
+    elf = ElfFile(built(tmp_path, "g++", *form, source=LAMBDAS, name="a.cc"))
+    found = DebugLines(elf).find(some_code(elf, 5000))
+    names = {line.function for lines in found for line in lines}
+    assert {"encode::{lambda}::operator()", "decode::{lambda}::operator()"} <= names
+
+
 @pytest.mark.parametrize("program", ["addr2line-2.40", "addr2line-new"])
 @pytest.mark.parametrize("form", [("-gdwarf-3",), ("-gdwarf-4",), ("-gdwarf-5",)], ids=" ".join)
 def test_addr2line(tmp_path: Path, form: tuple[str, ...], program: str) -> None:

@@ -218,8 +218,11 @@ def test_symbols_come_without_the_rest_of_their_file(tmp_path: Path, right: Path
         assert servers.troubles == []  # the limit is one, and this is of the same program
         assert len(server.asked) == asked + 1
         (tmp_path / ".note.gnu.build-id").write_bytes(b"another")
+        server.asked.clear()
         other = asking(tmp_path / "other", server.url, limit=1)
         assert other.symbol_table(bytes.fromhex(BUILD_ID)) is None
+        assert (len(server.asked), len(other.troubles)) == (1, 1)
+        assert [path for path in (tmp_path / "other").rglob("section-*") if path.stat().st_size] == []
 
 
 def test_what_says_who_asks_is_for_the_server_alone(tmp_path: Path, right: Path) -> None:
@@ -254,6 +257,9 @@ def test_what_the_environment_says(tmp_path: Path) -> None:
     known = settings(home | {"DEBUGINFOD_URLS": "ima:enforcing local:8002"})
     assert known is not None
     assert known.urls == ("http://local:8002/",)
+    known = settings(home | {"DEBUGINFOD_URLS": "file:/a/b file:///a/b file://host/c"})
+    assert known is not None
+    assert known.urls == ("file:///a/b/", "file://host/c/")
     known = settings(home | {"DEBUGINFOD_URLS": "http://a https://b/x/ http://a"})
     assert known == Settings(("http://a/", "https://b/x/"), tmp_path / ".cache" / "debuginfod_client")
     (tmp_path / ".debuginfod_client_cache").mkdir()

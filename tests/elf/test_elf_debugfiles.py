@@ -19,7 +19,7 @@ from elfbuilder import ElfBuilder
 from peers import peer
 from walkback.base.arch import ByteOrder
 from walkback.base.errors import ElfError, PassedOverWarning, UnreadableError
-from walkback.elf import DEBUG_ROOTS, DebugLink, ElfFile, debug_data, debug_file, debug_link
+from walkback.elf import DEBUG_ROOTS, DebugLink, ElfFile, FileSearch, debug_data, debug_file, debug_link
 
 ORDERS = pytest.mark.parametrize("order", ["little", "big"])
 BUILD_ID = bytes.fromhex("0123456789abcdef")
@@ -109,7 +109,9 @@ class TestByBuildId:
     def test_another_build_id_is_passed_over(self, tmp_path: Path, root: Path, other: bytes | None) -> None:
         case = Case(tmp_path, root, build_id=BUILD_ID)
         written(root / self.PLACE, image(build_id=other))
-        assert case.found() is None
+        why = "has no build ID that can be read" if other is None else "is of another build than .*prog"
+        with pytest.warns(PassedOverWarning, match=f"this debug file {why}, and is not used"):
+            assert case.found() is None
 
     def test_it_goes_before_the_link(self, tmp_path: Path, root: Path) -> None:
         data = image(build_id=BUILD_ID, mark=b"debug")
@@ -221,8 +223,20 @@ class TestByLink:
         if kind == "secret":
             path.chmod(0)
             assert os.geteuid() == 0 or case.found() is None
-        else:
+            return
+        is_file = kind in {"empty", "text", "cut"}
+        with pytest.warns(PassedOverWarning, match="cannot be read") if is_file else nullcontext():
             assert case.found() is None
+
+    def test_a_sysroot_has_it_where_its_machine_has_the_program(self, tmp_path: Path) -> None:
+        data = image(mark=b"debug")
+        root = tmp_path / "root"
+        program = written(root / "opt" / "prog", image(link=link(b"prog.debug", zlib.crc32(data))))
+        place = written(root / "usr/lib/debug/opt/prog.debug", data)
+        for sysroot in (root, os.path.relpath(root)):
+            found = FileSearch(sysroot=sysroot).debug_file(ElfFile(program))
+            assert found is not None
+            assert place.samefile(found.name)
 
     def test_odd_names_of_the_file_itself_lead_nowhere(self, root: Path) -> None:
         for name in ("", "\0", "a\0b", "x" * 10_000, "archive.a(member.o)"):

@@ -100,15 +100,14 @@ def _made_at_run_time(one: Difference) -> bool:
 
 
 def _not_followed(one: Difference) -> bool:
-    """perf stops though call frame information goes on: our frames all follow calls, up to the outermost one.
+    """perf stops though call frame information goes on: our frames all follow calls, as far as the stack was copied.
 
     libunwind finds no tables for static programs at a fixed address, for a program that another one became by exec,
     for code that has just been mapped, and sometimes for no reason to be seen.
     """
     theirs, ours = one.rest
     theirs = [frame for frame in theirs if frame.place != CUT]
-    ended = one.ours.end in {End.COMPLETE, End.GUESSED} or outermost(one.ours.frames[-1])
-    return not theirs and bool(ours) and ended and _are_sound(one, ours)
+    return not theirs and bool(ours) and _has_ended(one) and _are_sound(one, ours)
 
 
 def _left_out(one: Difference) -> bool:
@@ -118,13 +117,12 @@ def _left_out(one: Difference) -> bool:
     it has not follow calls.
     """
     theirs, ours = one.rest
-    ended = one.ours.end in {End.COMPLETE, End.GUESSED} or outermost(one.ours.frames[-1])
     theirs = [frame for frame in theirs if frame.place != CUT]
     while theirs and not _may_be_code(theirs[-1]):
         theirs.pop()
     places = iter(ours)
     is_part = all(any(is_same(frame, other) for other in places) for frame in theirs)
-    return bool(theirs) and is_part and len(theirs) < len(ours) and ended and _are_sound(one, ours)
+    return bool(theirs) and is_part and len(theirs) < len(ours) and _has_ended(one) and _are_sound(one, ours)
 
 
 def _no_code(one: Difference) -> bool:
@@ -134,10 +132,9 @@ def _no_code(one: Difference) -> bool:
     """
     theirs, ours = one.rest
     strays = [frame for frame in theirs if frame.place != CUT]
-    ended = one.ours.end in {End.COMPLETE, End.GUESSED} or outermost(one.ours.frames[-1])
     if not strays or not ours or any(_may_be_code(frame) for frame in strays):
         return False
-    return ended and _are_sound(one, ours)
+    return _has_ended(one) and _are_sound(one, ours)
 
 
 def _mapped_data(one: Difference) -> bool:
@@ -159,6 +156,11 @@ def _may_be_code(frame: Frame) -> bool:
 def outermost(frame: Frame) -> bool:
     """The first code of the dynamic linker does not say that nobody called it, and 0 stands behind it."""
     return frame.symbol in {"_start", "_dl_start_user"} and "/ld-linux" in frame.module
+
+
+def _has_ended(one: Difference) -> bool:
+    """Whether ours goes on to the outermost frame, or to where the copy of the stack ends."""
+    return one.ours.end in {End.COMPLETE, End.GUESSED, End.STACK_CUT} or outermost(one.ours.frames[-1])
 
 
 def _are_sound(one: Difference, frames: list[Frame]) -> bool:

@@ -26,8 +26,10 @@ else:
 _ALL = cython.declare(cython.ulonglong, WORD)
 _DEEPEST = cython.declare(cython.int, 256)
 """Entries around an entry."""
+_TYPE = cython.declare(cython.uchar, 1)
 _NAMESPACE = cython.declare(cython.uchar, 2)
-"""What is around an entry: 1 is a type."""
+_FUNCTION = cython.declare(cython.uchar, 3)
+"""What is around an entry."""
 _MOST_CALLS = cython.declare(cython.Py_ssize_t, 64)
 """Entries around an address, on average; of each unit some more may be found."""
 _MORE_CALLS = cython.declare(cython.Py_ssize_t, 1 << 16)
@@ -37,8 +39,8 @@ def units(unit):
     """All units of a section, and the code that they have.
 
     Returns rows of units: place, end, place of the line number program, folder, and name of the split file; of what
-    they are counted from: lowest address, base of addresses, base of ranges, identifier, and 1 where the root has
-    a list of ranges or one range; and of their code: its first address, the one behind, and the number of the unit.
+    they are counted from: lowest address, base of addresses, base of ranges, identifier, and 1 where no entry can be
+    read; and of their code: its first address, the one behind, and the number of the unit.
     """
     found, bases, code = Growing(5), Growing(5), Growing(3)
     _units(unit, found, bases, code)
@@ -56,7 +58,7 @@ def _units(unit: Unit, found: Growing, bases: Growing, code: Growing):
                 unit.kind = 0
             if not unit.is_split:
                 unit.low = unit.addr_base = unit.ranges_base = 0
-            has_code: cython.bint = unit.open_root() and (unit.list_kind or unit.high_kind)
+            is_read: cython.bint = unit.open_root()
             found.add(
                 cython.cast(cython.ulonglong, unit.start),
                 cython.cast(cython.ulonglong, unit.end),
@@ -64,8 +66,8 @@ def _units(unit: Unit, found: Growing, bases: Growing, code: Growing):
                 unit.folder if unit.kind else 0,
                 unit.split_name if unit.kind else 0,
             )
-            bases.add(unit.low, unit.addr_base, unit.ranges_base, unit.id, has_code)
-            if has_code:
+            bases.add(unit.low, unit.addr_base, unit.ranges_base, unit.id, unit.kind != 0 and not is_read)
+            if is_read and (unit.list_kind or unit.high_kind):
                 unit.open_ranges()
                 while unit.next_range():
                     if unit.begin < unit.behind:
@@ -199,6 +201,7 @@ def parents(unit, place, wanted):
     """For entries at places, which rise, in the unit at a place: rows of a name around one, outermost first.
 
     A row has the number of the entry, a text, which is 0 where there is no name, and whether it is that of a namespace.
+    Functions are there, if they have a name, where a type stands in them, as that of a lambda.
     """
     found = Growing(3)
     texts = np.zeros(_DEEPEST + 1, np.uint64)
@@ -233,7 +236,12 @@ def _parents(
                 depth -= 1
                 continue
             if i < wanted.shape[0] and wanted[i] == cython.cast(cython.ulonglong, unit.place):
+                type_at: cython.int = depth
+                while type_at > 1 and kinds[type_at] != _TYPE:
+                    type_at -= 1
                 for level in range(2, depth + 1):
+                    if kinds[level] == _FUNCTION and (level > type_at or not texts[level]):
+                        continue
                     if kinds[level]:
                         found.add(cython.cast(cython.ulonglong, i), texts[level], kinds[level] == _NAMESPACE)
                 i += 1
@@ -250,9 +258,13 @@ def _parents(
                 texts[depth] = unit.name
                 if tag == layout.DW_TAG_NAMESPACE:
                     kinds[depth] = _NAMESPACE
+                elif tag == layout.DW_TAG_SUBPROGRAM:
+                    kinds[depth] = _FUNCTION
+                elif (
+                    tag == layout.DW_TAG_STRUCTURE_TYPE
+                    or tag == layout.DW_TAG_CLASS_TYPE
+                    or tag == layout.DW_TAG_UNION_TYPE
+                ):
+                    kinds[depth] = _TYPE
                 else:
-                    kinds[depth] = (
-                        tag == layout.DW_TAG_STRUCTURE_TYPE
-                        or tag == layout.DW_TAG_CLASS_TYPE
-                        or tag == layout.DW_TAG_UNION_TYPE
-                    )
+                    kinds[depth] = 0

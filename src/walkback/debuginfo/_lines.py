@@ -15,13 +15,15 @@ if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.base.searching import last
     from cython.cimports.walkback.debuginfo import layout
-    from cython.cimports.walkback.debuginfo.values import Place, text_at
+    from cython.cimports.walkback.debuginfo.textnumbers import text_at
+    from cython.cimports.walkback.debuginfo.values import Place
 else:
     from walkback.base.cursor import Cursor
     from walkback.base.growing import Growing
     from walkback.base.searching import last
     from walkback.debuginfo import layout
-    from walkback.debuginfo.values import Place, text_at
+    from walkback.debuginfo.textnumbers import text_at
+    from walkback.debuginfo.values import Place
 
 _ALL = cython.declare(cython.ulonglong, WORD)
 _WIDE = cython.declare(cython.ulonglong, WIDE)

@@ -13,12 +13,14 @@ if cython.compiled:
     from cython.cimports.walkback.base.cursor import Cursor
     from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.debuginfo import layout
-    from cython.cimports.walkback.debuginfo.values import Kind, Place, text_at
+    from cython.cimports.walkback.debuginfo.textnumbers import text_at
+    from cython.cimports.walkback.debuginfo.values import Kind, Place
 else:
     from walkback.base.cursor import Cursor
     from walkback.base.growing import Growing
     from walkback.debuginfo import layout
-    from walkback.debuginfo.values import Kind, Place, text_at
+    from walkback.debuginfo.textnumbers import text_at
+    from walkback.debuginfo.values import Kind, Place
 
 _ALL = cython.declare(cython.ulonglong, WORD)
 _WIDE = cython.declare(cython.ulonglong, WIDE)

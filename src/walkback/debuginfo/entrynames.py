@@ -6,14 +6,16 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from walkback.base.arrays import distinct
 from walkback.debuginfo._entries import names, parents
 from walkback.debuginfo.files import DebugSource
+from walkback.debuginfo.sections import LONGEST
 from walkback.debuginfo.values import Kind
 
 _MOST_STEPS = 16
 """From an entry to the one that has its name."""
-_UNNAMED, _UNNAMED_TYPE, _UNKNOWN = "(anonymous namespace)", "{unnamed}", "?"
-"""As demanglers call them. Closures are types without a name, too."""
+_UNNAMED, _UNNAMED_TYPE, _CLOSURE, _UNKNOWN = "(anonymous namespace)", "{unnamed}", "{lambda}", "?"
+"""As demanglers call them; a closure is a type without a name that can be called."""
 
 Key = tuple[DebugSource, int]
 """An entry: its source, and its place there."""
@@ -37,7 +39,7 @@ class EntryNames:
         ends = {place: chains.follow(source, place) for place in wanted}
         scopes = _scopes({end for _, end in ends.values() if end is not None})
         for place, (name, end) in ends.items():
-            known[place] = f"{scopes[end]}::{name}" if name and end is not None and end in scopes else name
+            known[place] = _within(scopes[end], name) if name and end is not None and end in scopes else name
 
 
 class _Chains:
@@ -60,7 +62,7 @@ class _Chains:
         rows.update(zip(wanted.tolist(), read.tolist(), strict=True))
         linkage, _, origin, kind = read.T
         for there, kinds in ((source, Kind.ENTRY), (source.alternate, Kind.ALTERNATE_ENTRY)):
-            origins = np.unique(origin[(linkage == 0) & (kind == kinds)])
+            origins = distinct(origin[(linkage == 0) & (kind == kinds)])
             if there is not None and len(origins):
                 following.setdefault(there, set()).update(origins.tolist())
 
@@ -80,6 +82,13 @@ class _Chains:
         return name, None
 
 
+def _within(scope: str, name: str) -> str:
+    """A name with what it is in, or the beginning of that."""
+    if name == "operator()" and scope.endswith(_UNNAMED_TYPE):
+        scope = scope.removesuffix(_UNNAMED_TYPE) + _CLOSURE
+    return f"{scope}::{name}"[:LONGEST]
+
+
 def _scopes(ends: set[Key]) -> dict[Key, str]:
     """The namespaces and types that entries are in, of those that are in some."""
     found: dict[Key, str] = {}
@@ -89,12 +98,13 @@ def _scopes(ends: set[Key]) -> dict[Key, str]:
     for source, its in places.items():
         wanted = np.array(sorted(its), np.uint64)
         starts = source.starts_of(wanted)
-        for start in np.unique(starts).tolist():
+        for start in distinct(starts).tolist():
             own = wanted[starts == start]
             around: dict[int, list[str]] = {}
             for number, text, is_namespace in parents(source.unit, start, own).tolist():
                 unnamed = _UNNAMED if is_namespace else _UNNAMED_TYPE
                 around.setdefault(number, []).append((source.text(text) if text else unnamed) or _UNKNOWN)
+            joined = {scope: "::".join(scope)[:LONGEST] for scope in set(map(tuple, around.values()))}
             for number, scope in around.items():
-                found[source, int(own[number])] = "::".join(scope)
+                found[source, int(own[number])] = joined[tuple(scope)]
     return found

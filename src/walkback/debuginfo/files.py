@@ -18,7 +18,7 @@ from walkback.base.arrays import U64
 from walkback.base.errors import WalkbackError
 from walkback.debuginfo._entries import units
 from walkback.debuginfo._unit import Unit
-from walkback.debuginfo.sections import DebugSections, debug_sections, text_of
+from walkback.debuginfo.sections import DebugSections, damaged_section, debug_sections, text_of
 from walkback.elf import ElfFile, FileSearch
 
 
@@ -44,7 +44,8 @@ class UnitColumns(NamedTuple):
     addr_base: U64
     ranges_base: U64
     id: U64
-    has_code: U64
+    is_damaged: U64
+    """Where no entry can be read."""
 
 
 @dataclass(eq=False)
@@ -81,6 +82,7 @@ class DebugFile:
         """`program` is what it describes: the same file, or the one that it was stripped from."""
         self.elf, self.program, self._search = elf, program, search
         self.big = elf.byteorder == "big"
+        self._link_damage: str | None = None
 
     @cached_property
     def sections(self) -> DebugSections:
@@ -107,6 +109,21 @@ class DebugFile:
         return self._found[1]
 
     @cached_property
+    def damage(self) -> str | None:
+        """What cannot be read of it; None if all of its units can, and the name of the file with what they share."""
+        if self._link is None and self._link_damage is not None:
+            return f"where dwz moved some of it is not known: {self._link_damage}"
+        section = damaged_section(self.elf)
+        if section is not None:
+            return section if self.elf is self.program else f"{self.elf.name}: {section}"
+        damaged, end = np.flatnonzero(self.units.is_damaged), int(self.units.end.max(initial=0))
+        if len(damaged):
+            end = int(self.units.start[damaged[0]])
+        elif end >= len(self.sections.info):
+            return None
+        return f"the unit at {end:#x} of .debug_info cannot be read"
+
+    @cached_property
     def source(self) -> DebugSource:
         """Its entries and texts."""
         return DebugSource(self.sections, self._unit, self.units.start, self._alternate())
@@ -114,7 +131,7 @@ class DebugFile:
     @cached_property
     def alternate(self) -> ElfFile | None:
         """The file into which dwz moved what several have; it has the identifier that this one names."""
-        link = _alternate_link(self.elf)
+        link = self._link
         for path in self._search.supplements(self.elf, *link) if link is not None else ():
             with contextlib.suppress(WalkbackError, ValueError):
                 elf = ElfFile(path)
@@ -125,8 +142,15 @@ class DebugFile:
     @cached_property
     def lacks(self) -> str | None:
         """The name of that file, if it is nowhere."""
-        link = _alternate_link(self.elf)
-        return link.name if link is not None and self.alternate is None else None
+        return self._link.name if self._link is not None and self.alternate is None else None
+
+    @cached_property
+    def _link(self) -> _Link | None:
+        try:
+            return _alternate_link(self.elf)
+        except WalkbackError as error:
+            self._link_damage = error.message
+            return None
 
     def _alternate(self) -> DebugSource | None:
         if self.alternate is not None:

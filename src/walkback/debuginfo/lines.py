@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from walkback.base.arrays import I64, U64
+from walkback.base.arrays import I64, U64, distinct, first_of_each, ranked
 from walkback.base.errors import WalkbackError
 from walkback.debuginfo._entries import scopes
 from walkback.debuginfo._lines import LineProgram
@@ -96,13 +96,14 @@ class DebugLines:
         nothing: list[tuple[SourceLine, ...]] = [()] * len(addresses)
         if file is None or not len(addresses):
             return nothing
+        self._refused = self._refused or file.damage
         if file.lacks is not None:
             self._missing[file.lacks] = "is not there"
-        wanted, number = np.unique(np.asarray(addresses, np.uint64), return_inverse=True)
+        wanted, number = ranked(np.asarray(addresses, np.uint64))
         owner = _owners(file.code, wanted, self._lowest)
         order = np.argsort(owner, kind="stable")
         order = order[owner[order] >= 0]
-        chosen, first = np.unique(owner[order], return_index=True)
+        chosen, first = first_of_each(owner[order])
         found: list[tuple[SourceLine, ...]] = [()] * len(wanted)
         groups = np.split(order, first[1:])[: len(chosen)]
         asked = [self._ask(file, unit, wanted[rows], rows) for unit, rows in zip(chosen.tolist(), groups, strict=True)]
@@ -142,6 +143,9 @@ class DebugLines:
             place = at if at <= len(file.sections.line) and self._bytes_left > 0 else -1
             program = LineProgram(file.sections.line, file.big, place)
             self._bytes_left -= max(program.end - at, 0)
+            if place >= 0 and not program.is_known and len(file.sections.line):
+                message = f"the line number program at {at:#x} of .debug_line cannot be read"
+                self._refused = self._refused or message
             self._programs[at] = _Program(program, file.source, file.source.text(int(file.units.folder[unit])))
         return self._programs[at]
 
@@ -190,7 +194,7 @@ class _Asked(NamedTuple):
     @property
     def places(self) -> list[int]:
         """Of the entries around the addresses."""
-        places: list[int] = np.unique(self.calls[:, 1]).tolist()
+        places: list[int] = distinct(self.calls[:, 1]).tolist()
         return places
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from walkback.base.errors import UnreadableError, WalkbackError
@@ -12,7 +13,7 @@ from walkback.elf.compressed import unpacked_size
 
 _MOST = 1 << 30
 """Bytes of all sections of a file."""
-_SHORT, _LONGEST = 256, 1 << 14
+_SHORT, LONGEST = 256, 1 << 14
 """Bytes of most texts, and of the longest; of longer ones the beginning is enough."""
 
 
@@ -56,6 +57,29 @@ def debug_sections(elf: ElfFile, suffix: str = "") -> DebugSections:
     return DebugSections(*found)
 
 
+def damaged_section(elf: ElfFile) -> str | None:
+    """What is wrong with a section that cannot be read; None if all can."""
+    wanted = {f".debug_{name}" for name in DebugSections._fields}
+    for index, name in enumerate(elf.section_names()):
+        if name.replace(".zdebug_", ".debug_", 1) in wanted:
+            try:
+                elf.section_data(index)
+            except WalkbackError as error:
+                return f"{error.section or name}: {error.message}"
+    return None
+
+
+def split_infos(elf: ElfFile) -> Iterator[memoryview]:
+    """Each section with split units: types can have sections of their own. Of too large ones the first."""
+    size = 0
+    for index, name in enumerate(elf.section_names()):
+        if name in {".debug_info.dwo", ".zdebug_info.dwo"}:
+            size += unpacked_size(elf, index) or int(elf.sections["size"][index])
+            if size > _MOST:
+                return
+            yield elf.section_data(index)
+
+
 def text_of(number: int, sections: DebugSections, alternate: DebugSections | None) -> str | None:
     """The text of a number; None where there is none."""
     place, offset = number >> PLACE_SHIFT, number & OFFSET_MASK
@@ -72,5 +96,5 @@ def text_of(number: int, sections: DebugSections, alternate: DebugSections | Non
         return None
     text, end, _ = bytes(data[offset : offset + _SHORT]).partition(b"\0")
     if not end:
-        text, _, _ = bytes(data[offset : offset + _LONGEST]).partition(b"\0")
+        text, _, _ = bytes(data[offset : offset + LONGEST]).partition(b"\0")
     return text.decode(errors="surrogateescape") or None

@@ -20,7 +20,7 @@ from walkback.debuginfo import layout
 from walkback.debuginfo._entries import units
 from walkback.debuginfo._unit import Unit
 from walkback.debuginfo.files import DebugFile, DebugSource
-from walkback.debuginfo.sections import debug_sections
+from walkback.debuginfo.sections import debug_sections, split_infos
 from walkback.elf import ElfFile
 
 _HEADER = 16
@@ -61,21 +61,26 @@ class SplitUnits:
             return None
         bases = int(columns.low[number]), int(columns.addr_base[number]), int(columns.ranges_base[number])
         skeleton = _Skeleton(name, text(int(columns.folder[number])), int(columns.id[number]), bases)
-        for package in self._packages:
-            found = self._in_package(package, skeleton)
+        lost = name, "is not there"
+        for place, package in self._packages.items():
+            try:
+                found = self._in_package(package, skeleton) if package is not None else None
+            except (WalkbackError, ValueError):
+                found = self._packages[place] = None
             if found is not None:
                 return found
-        why = "is not there"
+            if self._packages[place] is None:
+                lost = place, "cannot be read"
         for path in self._paths(skeleton):
             try:
                 found = self._in_file(ElfFile(path), skeleton)
             except (WalkbackError, ValueError):
-                why = "cannot be read"
+                lost = name, "cannot be read"
                 continue
             if found is not None:
                 return found
-            why = "is of another build"
-        self._missing[name] = why
+            lost = name, "is of another build"
+        self._missing.update([lost])
         return None
 
     def _paths(self, skeleton: _Skeleton) -> Iterator[Path]:
@@ -87,12 +92,15 @@ class SplitUnits:
                 yield path
 
     def _in_file(self, elf: ElfFile, skeleton: _Skeleton) -> DebugSource | None:
-        """The unit of the skeleton's identifier in a `.dwo` file."""
-        source = self._source(elf, skeleton)
-        found, bases, _ = units(source.unit)
-        right = np.flatnonzero(bases[:, 3] == np.uint64(skeleton.identifier))
-        source.starts = found[right[:1], 0]
-        return source if len(right) else None
+        """The unit of the skeleton's identifier in a `.dwo` file, which has a section for each type unit as well."""
+        for info in split_infos(elf):
+            source = self._source(elf, skeleton, info)
+            found, bases, _ = units(source.unit)
+            right = np.flatnonzero(bases[:, 3] == np.uint64(skeleton.identifier))
+            if len(right):
+                source.starts = found[right[:1], 0]
+                return source
+        return None
 
     def _in_package(self, package: ElfFile, skeleton: _Skeleton) -> DebugSource | None:
         """The same in a package, where an index says where its parts of each section are."""
@@ -106,23 +114,26 @@ class SplitUnits:
         source.starts = np.array([row.get(layout.DW_SECT_INFO, 0)], np.uint64)
         return source
 
-    def _source(self, elf: ElfFile, skeleton: _Skeleton) -> DebugSource:
+    def _source(self, elf: ElfFile, skeleton: _Skeleton, info: memoryview | None = None) -> DebugSource:
         """Addresses, and ranges before DWARF 5, are in the file that was split."""
         own = self._file.sections
         sections = debug_sections(elf, ".dwo")._replace(addr=own.addr, ranges=own.ranges)
+        if info is not None:
+            sections = sections._replace(info=info)
         unit = Unit(sections, self._file.big)
         unit.split_from(*skeleton.bases)
         return DebugSource(sections, unit, np.zeros(0, np.uint64))
 
     @cached_property
-    def _packages(self) -> list[ElfFile]:
-        """Those beside the program, or beside its debug file."""
-        found = []
+    def _packages(self) -> dict[str, ElfFile | None]:
+        """Those beside the program, or beside its debug file; None for what cannot be read."""
+        found: dict[str, ElfFile | None] = {}
         names = (Path(elf.name) for elf in (self._file.program, self._file.elf))
         for path in dict.fromkeys(one for name in names for one in (Path(f"{name}.dwp"), name.with_suffix(".dwp"))):
-            with contextlib.suppress(WalkbackError, ValueError):
-                if os.path.isfile(path):
-                    found.append(ElfFile(path))
+            if os.path.isfile(path):
+                found[str(path)] = None
+                with contextlib.suppress(WalkbackError, ValueError):
+                    found[str(path)] = ElfFile(path)
         return found
 
 

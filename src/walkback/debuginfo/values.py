@@ -1,10 +1,8 @@
-"""What the attributes of entries can be, and how texts are named by number (a face: kernels compile this in)."""
+"""What the attributes of entries can be, and where texts are (a face: kernels compile this in)."""
 
 from __future__ import annotations
 
 from enum import IntEnum
-
-import cython
 
 
 class Kind(IntEnum):
@@ -36,12 +34,3 @@ class Place(IntEnum):
 PLACE_SHIFT = 56
 """A text is the number of its section, and its offset there; 0 is none."""
 OFFSET_MASK = (1 << PLACE_SHIFT) - 1
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def text_at(place: cython.int, offset: cython.ulonglong) -> cython.ulonglong:
-    """The number of a text."""
-    return (cython.cast(cython.ulonglong, place) << PLACE_SHIFT) | (offset & OFFSET_MASK)

@@ -40,12 +40,8 @@ def settings(environment: Mapping[str, str] | None = None) -> Settings | None:
     """What the environment says; None if it names no server."""
     known = os.environ if environment is None else environment
     words = known.get("DEBUGINFOD_URLS", "").split()
-    # As for curl, a server without a scheme is one of http; a word for elfutils' client says what it is to verify.
-    urls = tuple(
-        dict.fromkeys(
-            f"{'' if '://' in word else 'http://'}{word.rstrip('/')}/" for word in words if not word.startswith("ima:")
-        )
-    )
+    # A word for elfutils' client says what it is to verify.
+    urls = tuple(dict.fromkeys(_url(word) for word in words if not word.startswith("ima:")))
     if not urls:
         return None
     return Settings(
@@ -71,6 +67,13 @@ def debuginfod_servers(
     from walkback.debuginfod.servers import Servers  # it takes long to import
 
     return Servers(chosen, limit=limit, on_progress=on_progress)
+
+
+def _url(word: str) -> str:
+    """As for curl: without a scheme it is a server of http, and `file:/folder` is `file:///folder`."""
+    if word.startswith("file:/") and not word.startswith("file://"):
+        word = f"file://{word.removeprefix('file:')}"
+    return f"{'' if '://' in word else 'http://'}{word.rstrip('/')}/"
 
 
 def _cache(known: Mapping[str, str]) -> Path:

@@ -137,8 +137,8 @@ class Servers:
                 sections.append(path.read_bytes())
             except OSError:
                 return None
-        note, symbols, strings = sections
-        return (symbols, strings) if note.endswith(build_id) else None
+        _, symbols, strings = sections
+        return symbols, strings
 
     def looked(self, build_id: bytes) -> dict[str, bool]:
         """Where files with that build ID were looked for so far and who was asked, and whether that had them."""
@@ -360,10 +360,10 @@ def _size(response: Any) -> int:
 
 def _is_right(path: Path, build_id: bytes, kind: str) -> bool:
     """Whether this is a file with that build ID, as far as that can be seen."""
-    if kind.startswith("section/"):
-        return True
-    with contextlib.suppress(WalkbackError):
-        return ElfFile(path).build_id == build_id
+    with contextlib.suppress(WalkbackError, OSError):
+        if kind == f"section/{_NOTE}":
+            return path.stat().st_size <= _MOST_SYMBOLS and path.read_bytes().endswith(build_id)
+        return kind.startswith("section/") or ElfFile(path).build_id == build_id
     return False
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from walkback.base.arrays import are_among
+from walkback.base.arrays import are_among, distinct
 from walkback.elf import layout
 from walkback.elf.file import ElfFile
 
@@ -75,7 +75,7 @@ class _Targets:
     """Where calls can lead."""
 
     def __init__(self, elf: ElfFile, functions: Addresses) -> None:
-        self._functions = np.unique(functions)
+        self._functions = distinct(functions)
         names = np.array([name.startswith(".plt") for name in elf.section_names()], np.bool_)
         self._linkage = elf.sections[names]
         loads = elf.segments[elf.segments["type"] == layout.PT_LOAD]

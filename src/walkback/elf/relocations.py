@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.base.arrays import record_type
+from walkback.base.arrays import distinct, record_type
 from walkback.base.errors import ElfError, UnreadableError
 from walkback.elf import layout
 
@@ -45,7 +45,7 @@ class Relocations:
         """A `RELOCATION_TARGET` for each relocation, by the symbol tables of the file they were read from."""
         targets = np.zeros(len(self.table), RELOCATION_TARGET)
         targets["section"] = -1
-        for symtab in np.unique(self.table["symtab"]).tolist():
+        for symtab in distinct(self.table["symtab"]).tolist():
             symbols = elf.symbols(symtab)
             chosen = np.flatnonzero((self.table["symtab"] == symtab) & (self.table["symbol"] < len(symbols)))
             named = symbols[self.table["symbol"][chosen]]

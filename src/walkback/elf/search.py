@@ -35,6 +35,7 @@ _KEPT_NAMES = ("", "elf", "vdso")
 _LARGEST_CHECKED = 2 << 30
 """Bytes of a file whose checksum is made: a few seconds."""
 
+_ANOTHER = "is of another build than {}"
 _PROCESS_ROOT = re.compile(r"/proc/\d+/root(?=/)")
 
 _Path = str | os.PathLike[str]
@@ -121,6 +122,13 @@ class FileSearch:
                     yield path
         yield from map(str, self._served(name, build_id, "executable"))
 
+    def debug_files(self, name: str, build_id: bytes) -> Iterator[str]:
+        """Files that may be the debug file of the one with this name and build ID, which itself is gone."""
+        for path in self._below_roots(self.roots, build_id):
+            if self._is_there(name, path):
+                yield str(path)
+        yield from map(str, self._served(name, build_id, "debuginfo"))
+
     def debug_file(self, elf: ElfFile, *, fetch: bool = True) -> ElfFile | None:
         """The separate debug file of a file, or None if none of the places has one.
 
@@ -136,8 +144,12 @@ class FileSearch:
         build_id = _build_id(elf)
         for path in self._debug_places(elf, build_id) if build_id else ():
             found = self._open(path, elf)
-            if found is not None and _build_id(found) == build_id:
+            if found is None:
+                continue
+            if _build_id(found) == build_id:
                 return found
+            is_known = _build_id(found) is not None
+            self._pass_over(path, elf, _ANOTHER.format(elf.name) if is_known else "has no build ID that can be read")
         return None
 
     def symbol_file(self, elf: ElfFile) -> ElfFile | None:
@@ -182,8 +194,11 @@ class FileSearch:
         return (*own, *self.roots)
 
     def _debug_places(self, elf: ElfFile, build_id: bytes) -> Iterator[Path]:
+        return self._below_roots(self._roots_of(elf), build_id)
+
+    def _below_roots(self, roots: Sequence[str], build_id: bytes) -> Iterator[Path]:
         text = build_id.hex()
-        for root in self._roots_of(elf):
+        for root in roots:
             yield Path(root, ".build-id", text[:2], f"{text[2:]}.debug")
             yield Path(root, ".build-id", text[:2], text[2:], "debug")
 
@@ -196,11 +211,14 @@ class FileSearch:
             checksum = _checksum(found)
             if checksum == link.crc and (not build_id or _build_id(found) in {None, build_id}):
                 return found
-            self._looked[_debug_name(elf)][os.fspath(path)] = False
-            if checksum is not None:
-                text = f"{path}: this debug file is of another build than {elf.name}, and not used"
-                warnings.warn(text, PassedOverWarning, stacklevel=2)
+            self._pass_over(path, elf, _ANOTHER.format(elf.name) if checksum is not None else None)
         return None
+
+    def _pass_over(self, path: Path, elf: ElfFile, why: str | None) -> None:
+        """Do not use a debug file of this one; it is not said `why` if it was before."""
+        self._looked[_debug_name(elf)][os.fspath(path)] = False
+        if why is not None:
+            warnings.warn(f"{path}: this debug file {why}, and is not used", PassedOverWarning, stacklevel=2)
 
     def _by_name(self, elf: ElfFile, name: str) -> Iterator[Path]:
         """Of the folder as it was named, and of the one that it is when symbolic links are followed."""
@@ -209,8 +227,16 @@ class FileSearch:
             for folder in dict.fromkeys((path.parent, Path(os.path.realpath(path)).parent)):
                 yield folder / name
                 yield folder / ".debug" / name
-                for root in self.roots:
-                    yield Path(root, *folder.parts[1:], name)
+                for root in self._roots_of(elf):
+                    yield Path(root, *self._on_its_machine(folder).parts[1:], name)
+
+    def _on_its_machine(self, folder: Path) -> Path:
+        """How the machine or container that a folder is from names it."""
+        if self.sysroot is not None:
+            for root in (os.path.abspath(self.sysroot), os.path.realpath(self.sysroot)):
+                if folder.is_relative_to(root):
+                    return Path("/", folder.relative_to(root))
+        return Path(_PROCESS_ROOT.sub("", str(folder)) or "/")
 
     def _fetched(self, elf: ElfFile) -> ElfFile | None:
         build_id = _build_id(elf)
@@ -233,10 +259,14 @@ class FileSearch:
 
     def _open(self, path: Path, elf: ElfFile) -> ElfFile | None:
         """The file there, unless it cannot be read or is the stripped file itself."""
-        with contextlib.suppress(OSError, ValueError, UnreadableError):
+        with contextlib.suppress(OSError, ValueError):
             if not self._is_there(_debug_name(elf), path):
                 return None
-            found = ElfFile(path)
+            try:
+                found = ElfFile(path)
+            except UnreadableError:
+                self._pass_over(path, elf, "cannot be read")
+                return None
             # The stripped file may be no file at all, but a member of an archive or bytes in memory.
             with contextlib.suppress(OSError):
                 if path.samefile(elf.name):

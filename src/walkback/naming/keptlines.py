@@ -13,9 +13,10 @@ from functools import cached_property
 import numpy as np
 
 from walkback.base.arraycache import ArrayCache
-from walkback.base.arrays import I64, U64, numbered
+from walkback.base.arrays import I64, U64, numbered, ranked
 from walkback.debuginfo.lines import DebugLines
 from walkback.elf import ElfFile, FileSearch
+from walkback.naming.modules import build_id_of
 from walkback.symbols.sourceline import SourceLine
 
 _FORMAT = 1
@@ -51,7 +52,7 @@ class KeptLines:
         """For each address its line, behind those of the calls that are inlined there, innermost first."""
         if self._name is None or self._cache is None:
             return self._lines.find(addresses)
-        wanted, number = np.unique(np.asarray(addresses, np.uint64), return_inverse=True)
+        wanted, number = ranked(np.asarray(addresses, np.uint64))
         place = self._kept.places(wanted)
         is_kept = place >= 0
         found = dict(zip(wanted[is_kept].tolist(), self._kept.lines(place[is_kept]), strict=True))
@@ -99,7 +100,7 @@ class KeptLines:
         for one in files:
             assert one.file is not None
             its = one.file.status
-            digest.update(repr((one.build_id, its.st_dev, its.st_ino, its.st_size, its.st_mtime_ns)).encode())
+            digest.update(repr((build_id_of(one), its.st_dev, its.st_ino, its.st_size, its.st_mtime_ns)).encode())
         return f"{digest.hexdigest()}.lines"
 
 

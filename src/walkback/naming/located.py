@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.base.arrays import U8, U64, Numbers
+from walkback.base.arrays import U8, U64, Numbers, distinct
 from walkback.cbf.layout import FrameCode
 from walkback.cif.imagemap import Image, ImageMap
 from walkback.elf import FileSearch
@@ -117,7 +117,7 @@ class Locator:
         """The module of each frame, and the address as its file counts."""
         module = np.full(len(number), _NO_MODULE, np.int64)
         address = lookup.copy()
-        for which in np.unique(number).tolist():
+        for which in distinct(number).tolist():
             image = self._images.images[which]
             if image.path is None and image.build_id is None:
                 continue

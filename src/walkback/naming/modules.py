@@ -67,10 +67,14 @@ class Module:
     """Whether its code was made at run time, so that no file has it."""
     rules: UnwindTable | None = None
     """Rules for its code, which is in no file, where the source has made them from the code."""
+    only_named: bool = False
+    """Whether nothing but names is wanted: then its debug file will do, if the file itself is gone."""
     named_by: int = 0
     """The process whose perf map names its code; 0 for none."""
     lines: SourceLines | None = None
     """Its source lines, where the source itself has them."""
+    remedy: str = ""
+    """What else can be done if its file is not to be had."""
     search: FileSearch = field(default_factory=FileSearch, init=False)
     """What finds its files, as `Modules` knows it."""
     trouble: str | None = field(default=None, init=False)
@@ -120,6 +124,10 @@ class Module:
                 if place not in self.places:
                     self.trouble = "; ".join(filter(None, (self.trouble, f"{place}: {error.message}")))
                 self.trouble = self.trouble or error.message
+        if self.only_named and self.build_id:
+            for place in self.search.debug_files(self.name, self.build_id):
+                with contextlib.suppress(WalkbackError):
+                    yield ElfFile(place)
 
     def _from_image(self) -> ElfFile | None:
         if self.image is not None:
@@ -263,7 +271,8 @@ class Modules:
         why = module.trouble or _NO_FILE
         if self._advised is None and module.build_id:
             self._advised = module
-        return f"{why}; {_ADVICE}" if module is self._advised else why
+        remedies = [_ADVICE if module is self._advised else "", module.remedy]
+        return "; ".join([why, *filter(None, remedies)])
 
     @property
     def doubts(self) -> list[str]:

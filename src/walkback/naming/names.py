@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from walkback.base.arraycache import ArrayCache, default_folder
-from walkback.base.arrays import I64, U64, Bools, Numbers
+from walkback.base.arrays import I64, U64, Bools, Numbers, first_of_each
 from walkback.base.errors import WalkbackError
 from walkback.elf.golang import is_go
 from walkback.naming.borders import Borders
@@ -210,7 +210,11 @@ class Names:
 
             cache = ArrayCache(default_folder()) if self._cache else None
             self._lines[number] = KeptLines(elf, self._modules.search, cache)
-        found = self._lines[number].find(wanted)
+        found: list[tuple[SourceLine, ...]] = [()] * len(wanted)
+        try:
+            found = self._lines[number].find(wanted)
+        except WalkbackError as error:
+            self.troubles.setdefault(elf.name, error.message)
         lost = [place for place, lines in enumerate(found) if not lines]
         with contextlib.suppress(WalkbackError):  # its trouble with names was noted
             if lost and (go := self._go_source(number, elf)) is not None:
@@ -291,5 +295,5 @@ def _groups(column: I64, wanted: Bools) -> list[tuple[int, I64]]:
     if not len(rows):
         return []
     rows = rows[np.argsort(column[rows], kind="stable")]
-    values, first = np.unique(column[rows], return_index=True)
+    values, first = first_of_each(column[rows])
     return list(zip(values.tolist(), np.split(rows, first[1:]), strict=True))

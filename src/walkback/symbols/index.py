@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from walkback.base.arrays import distinct, ends_of
+from walkback.base.arrays import distinct, ends_of, ranked
 from walkback.elf import DEBUG_ROOTS, FileSearch
 from walkback.symbols.demangle import demangle, is_called, is_mangled
 from walkback.symbols.holders import LastAbove
@@ -134,7 +134,7 @@ class SymbolIndex:
 
     def names_of(self, rows: I64) -> list[str | None]:
         """The names of symbols that `holders` gave; None for -1."""
-        used, numbers = np.unique(rows, return_inverse=True)
+        used, numbers = ranked(rows)
         self._decode(used[used >= 0])
         names = [self._names[row] if row >= 0 else None for row in used.tolist()]
         return [names[number] for number in numbers.tolist()]
@@ -243,8 +243,8 @@ class SymbolIndex:
 
     @cached_property
     def _keys(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-        sections, section_number = np.unique(self._symbols["section"], return_inverse=True)
-        values, value_number = np.unique(self._symbols["value"], return_inverse=True)
+        sections, section_number = ranked(self._symbols["section"])
+        values, value_number = ranked(self._symbols["value"])
         return sections, values, section_number * len(values) + value_number
 
     # Names

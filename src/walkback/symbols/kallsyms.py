@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U64
+from walkback.base.arrays import I64, U8, U64, distinct
 from walkback.base.errors import WalkbackError
 from walkback.elf.notes import find_build_id, read_notes
 
@@ -54,6 +54,10 @@ class Kallsyms:
         """Of the kernel whose names these are."""
         return kernel_build_id(self._notes)
 
+    def read(self) -> None:
+        """Read them now, before there is less time for that."""
+        _ = self._table
+
     def locate(self, addresses: U64) -> tuple[list[str | None], U64, list[str]]:
         """Of each address the name, where that begins, and its module; None and 0 if it has no name.
 
@@ -65,7 +69,7 @@ class Kallsyms:
         if not known.any():
             return [None] * len(addresses), np.zeros(len(addresses), np.uint64), [KERNEL] * len(addresses)
         read: dict[int, tuple[str, str]] = {}
-        for row in np.unique(rows[known]).tolist():
+        for row in distinct(rows[known]).tolist():
             text = contents[int(line[row]) + _NAME : int(end[row])].decode(errors="backslashreplace")
             name, _, module = text.partition("\t")
             read[row] = name, module.strip() or KERNEL

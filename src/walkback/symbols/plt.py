@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U64
+from walkback.base.arrays import I64, U8, U64, first_of_each
 from walkback.base.errors import WalkbackError
 from walkback.elf import layout
 
@@ -167,7 +167,7 @@ def _amd64(contents: U8, address: int, entry_size: int) -> _FoundStubs:
     for byte in range(4):
         distance |= contents[at + 2 + byte].astype(np.int64) << (8 * byte)
     slot = (at + 6 + _signed(distance, 32)).astype(np.uint64) + np.uint64(address)
-    start, first = np.unique(at // entry_size * entry_size, return_index=True)
+    start, first = first_of_each(at // entry_size * entry_size)
     return _FoundStubs(start.astype(np.uint64) + np.uint64(address), slot[first])
 
 
