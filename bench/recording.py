@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import random
 import shutil
 import statistics
 import subprocess
@@ -80,7 +81,8 @@ def programs(folder: Path) -> dict[str, list[str]]:
     }.items():  # fmt: skip
         (folder / name).write_text(text)
     subprocess.run(["gcc", "-O2", "-pthread", "-o", "threads", "threads.c"], cwd=folder, check=True)
-    go = next(iter(sorted(Path("/usr/lib").glob("go-*/bin/go"))), None)
+    peers = Path(__file__).parent.parent / ".peers"
+    go = next((one for root in (Path("/"), peers / "go-new") for one in root.glob("usr/lib/go-*/bin/go")), None)
     if go is not None:
         env = {**os.environ, "GOFLAGS": "-mod=mod", "GOCACHE": str(folder / "cache"), "GO111MODULE": "off"}
         subprocess.run([go, "build", "-o", "go", "a.go"], cwd=folder, check=True, env=env)
@@ -159,36 +161,38 @@ def main() -> None:
 def compare(title: str, words: list[str], folder: Path, options: argparse.Namespace) -> None:
     """A line for a program."""
     rate = str(options.frequency)
-    alone, ours, theirs = [], [], []
-    times: dict[str, list[float]] = {"perf": [], "walkback": []}
-    sizes: dict[str, int] = {}
     words = ["time", "-f", "%e", "-o", "elapsed", *words]
+    perf = [
+        options.perf,
+        "record",
+        "-q",
+        "-F",
+        rate,
+        "-e",
+        "cpu-clock",
+        "--call-graph",
+        "dwarf,16384",
+        "-o",
+        "perf.data",
+    ]
+    options_of_ours = ("-F", rate, "--no-inline", "--mark-incomplete", "--store", "store", "-o", "out.folded")
+    ways = {
+        "alone": words,
+        "perf": [*perf, "--", *words],
+        "walkback": [str(WALKBACK), "record", *options_of_ours, "--", *words],
+    }
+    ours, theirs = [], []
+    times: dict[str, list[float]] = {way: [] for way in ways}
+    sizes: dict[str, int] = {}
     for _ in range(options.runs):
-        alone.append(timed(words, folder))
-        perf = [
-            options.perf,
-            "record",
-            "-q",
-            "-F",
-            rate,
-            "-e",
-            "cpu-clock",
-            "--call-graph",
-            "dwarf,16384",
-            "-o",
-            "perf.data",
-            "--",
-            *words,
-        ]
-        times["perf"].append(timed(perf, folder))
+        # In another order each time: a machine that has just worked hard may be slower.
+        for way in random.sample(list(ways), len(ways)):
+            times[way].append(timed(ways[way], folder))
         sizes["perf"] = (folder / "perf.data").stat().st_size
-        theirs.append(shares(run([str(WALKBACK), "unwind", "perf.data", "--no-inline", "--mark-incomplete"], folder)))
-        options_of_ours = ("-F", rate, "--no-inline", "--mark-incomplete", "--store", "store", "-o", "out.folded")
-        record = [str(WALKBACK), "record", *options_of_ours, "--", *words]
-        times["walkback"].append(timed(record, folder))
         sizes["walkback"] = sum(one.stat().st_size for one in (folder / "store").rglob("*.parquet"))
-        shutil.rmtree(folder / "store")
+        theirs.append(shares(run([str(WALKBACK), "unwind", "perf.data", "--no-inline", "--mark-incomplete"], folder)))
         ours.append(shares((folder / "out.folded").read_text()))
+        shutil.rmtree(folder / "store")
     mean: Counter[str] = Counter()
     for found, _ in theirs:
         for function, share in found.items():
@@ -196,8 +200,8 @@ def compare(title: str, words: list[str], folder: Path, options: argparse.Namesp
     names = [function for function, _ in mean.most_common(HOTTEST)]
     between = [farthest(a[0], b[0], names) for a, b in itertools.combinations(theirs, 2)]
     across = [farthest(a[0], b[0], names) for a in ours for b in theirs]
-    base = statistics.median(alone)
-    slower = {one: statistics.median(values) / base - 1 for one, values in times.items()}
+    medians = {way: statistics.median(values) for way, values in times.items()}
+    slower = {way: median / medians["alone"] - 1 for way, median in medians.items()}
     complete = [statistics.mean(one[1] for one in side) for side in (ours, theirs)]
     figures = [statistics.median(between), statistics.median(across), *complete, slower["walkback"], slower["perf"]]
     counts = [sizes["walkback"], sizes["perf"]]

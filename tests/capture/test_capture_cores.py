@@ -169,6 +169,7 @@ def test_a_missing_file_is_told_and_found_in_a_sysroot(tmp_path: Path) -> None:
     look, _, snapshot = opened(core)
     assert len(snapshot.troubles) == 1
     assert snapshot.troubles[0].startswith(f"{program}: No such file or directory; --sysroot ")
+    assert snapshot.troubles[0].endswith("; --exe names the program")
     assert "raise" in look.names(snapshot, 0)
     look, _, snapshot = opened(core, sysroot=root)
     assert snapshot.troubles == []

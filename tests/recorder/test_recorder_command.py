@@ -108,47 +108,6 @@ def test_a_program_that_was_deleted_or_replaced_is_walked(tmp_path: Path) -> Non
         shutil.move(kept, program)
 
 
-def test_what_stands_behind_a_command_is_the_command_s(tmp_path: Path) -> None:
-    run("record", "-o", tmp_path / "out.html", "touch", "--", "-o", cwd=tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"out.html", "-o"}
-
-
-def test_a_name_that_stands_for_no_format_is_refused(tmp_path: Path) -> None:
-    done = run("record", "-o", tmp_path / "out.xyz", "touch", tmp_path / "ran")
-    assert done.returncode == 2
-    assert b"out.xyz: this name stands for no format; give one with --format" in done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_modifiers_of_events_are_refused() -> None:
-    said = "true: cycles:u: an event has no modifiers here; --no-kernel leaves the kernel out"
-    assert told(run("record", "-e", "cycles:u", "true")) == (3, said)
-
-
-def test_a_command_without_a_name_is_one_that_is_not_there(tmp_path: Path) -> None:
-    assert told(run("record", "--", "", cwd=tmp_path)) == (3, "No such file or directory")
-
-
-def test_an_output_that_cannot_be_written_is_refused_before_the_command_runs(tmp_path: Path) -> None:
-    for output in (tmp_path, tmp_path / "none" / "out.html"):
-        status, line = told(run("record", "-o", output, "--", "touch", tmp_path / "ran"))
-        assert status == 3
-        assert line.startswith(f"cannot write {output}: ")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("seconds", ["nan", "inf", "0", "-1", "long"])
-def test_a_time_is_a_number_of_seconds(seconds: str, tmp_path: Path) -> None:
-    done = run("record", "-d", seconds, "--", "touch", tmp_path / "ran")
-    assert done.returncode == 2
-    assert b"Invalid value for '-d' / '--duration'" in done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_process_that_is_not_there_is_one_line() -> None:
-    assert told(run("record", "-p", "999999999")) == (3, "process 999999999: there is no such process")
-
-
 @needs_events
 def test_what_the_kernel_does_itself_is_sampled_without_its_frames(tmp_path: Path) -> None:
     program = built(tmp_path, SLEEPS)
@@ -379,24 +338,3 @@ def test_who_ignores_that_the_terminal_is_closed_goes_on(tmp_path: Path) -> None
             assert int(re.findall(r"SigIgn:\s+(\w+)", status)[0], 16) & 1 << signal.SIGHUP - 1
             recorder.terminate()
             assert recorder.wait() in {0, 1}  # 1 if there was no time for a sample
-
-
-@pytest.mark.parametrize(
-    ("arguments", "what"),
-    [
-        ([], "give a command"),
-        (["-a", "-p", "1"], "give a command"),
-        (["-a", "--sampler", "stops"], "--sampler stops is for"),
-        (["--sampler", "stops", "-c", "1000", "-p", "1"], "are for events"),
-        (["--sampler", "stops", "--stack-bytes", "64", "-p", "1"], "are for events"),
-        (["--off-cpu", "-e", "cycles", "-a"], "cannot be combined"),
-        (["--format", "perf", "--store", "x", "-a"], "record it without --store"),
-        (["--label", "a=b", "-a"], "--label is for --store"),
-        (["--live", "--", "true"], "--live is for a running process"),
-        (["--live", "-a"], "standard output is none"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(arguments: list[str], what: str) -> None:
-    done = run("record", *arguments)
-    assert done.returncode == 2
-    assert what in done.stderr.decode()

@@ -71,6 +71,33 @@ def _until(terminal: int, text: bytes) -> bytes:
 
 
 @needs_events
+def test_a_terminal_that_is_closed_ends_the_recording_and_nothing_is_lost(tmp_path: Path) -> None:
+    leader, follower = pty.openpty()
+    with running(tmp_path) as program:
+        out = tmp_path / "out.folded"
+        command = [
+            "setsid",
+            "-c",
+            str(WALKBACK),
+            "record",
+            "-p",
+            str(program.pid),
+            "--stack-bytes",
+            "65528",
+            "--live",
+            "-o",
+            str(out),
+        ]
+        environment = {**os.environ, "TERM": "xterm"}
+        with subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=environment) as recorder:
+            os.close(follower)
+            _until(leader, b"spin < deep < deep")
+            os.close(leader)
+            assert recorder.wait() == 0
+    assert "spin" in out.read_text()
+
+
+@needs_events
 def test_a_stack_of_functions_is_shown_once(tmp_path: Path) -> None:
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))

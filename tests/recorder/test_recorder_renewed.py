@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ import pytest
 from cli.commands import run
 from recorder.programs import CALLS, built, needs_events
 from recorder.test_recorder_command import folded, weight_in
+from walkback.capture.recorder import recorder as recorder_module
 from walkback.capture.recorder import renewed
 from walkback.capture.recorder.command import Command
 from walkback.capture.recorder.events import EventChoice, Sampling
+from walkback.capture.recorder.present import changes
 from walkback.capture.recorder.recorder import Recorder
 from walkback.capture.recorder.renewed import Renewed
 from walkback.store.often import Often
@@ -25,6 +28,7 @@ from walkback.store.often import Often
 def test_every_sample_is_stored_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(renewed, "_MORE_SPACES", -1)
     monkeypatch.setattr(renewed, "_SETTLED", 0)
+    monkeypatch.setattr(recorder_module, "changes", _slowly_changes)
     program = built(tmp_path, CALLS, "-DSLOWLY")
     command = Command([str(program)])
     # Each turn writes to memory that was not there.
@@ -52,6 +56,13 @@ def test_every_sample_is_stored_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [one["total"] for one in map(json.loads, top) if one["name"] == "called"] == [
         weight_in(folded(once), "called")
     ]
+
+
+def _slowly_changes(data: bytearray) -> bytearray:
+    """As on a busy machine: the thread that reads records is interrupted while it does."""
+    with memoryview(data):
+        time.sleep(0.05)
+        return changes(data)
 
 
 def test_a_command_that_is_given_up_does_not_run(tmp_path: Path) -> None:

@@ -8,10 +8,16 @@ import struct
 import pytest
 
 from walkback.capture.perfdata import layout
-from walkback.capture.recorder.trimming import trimmed
+from walkback.capture.recorder.trimming import trim
 
 ROOM = 1024
 pytestmark = pytest.mark.kernel
+
+
+def trimmed(data: bytes | bytearray, room: int) -> bytes:
+    contents = bytearray(data)
+    trim(contents, room)
+    return bytes(contents)
 
 
 def record(kind: int, contents: bytes) -> bytes:
@@ -30,7 +36,7 @@ def sample(head: bytes, stack: bytes, used: int) -> bytes:
 def test_a_copy_has_a_little_more_room_than_is_used(used: int, kept: int) -> None:
     stack = random.Random(used).randbytes(ROOM)
     head = bytes(range(80))
-    assert trimmed(bytearray(sample(head, stack, used)), ROOM) == sample(head, stack[:kept], used)
+    assert trimmed(sample(head, stack, used), ROOM) == sample(head, stack[:kept], used)
 
 
 def test_what_is_no_such_sample_stays_as_it_is() -> None:
@@ -44,10 +50,10 @@ def test_what_is_no_such_sample_stays_as_it_is() -> None:
         record(layout.SAMPLE, b""),
     ]
     for other in others:
-        assert trimmed(bytearray(other), ROOM) == other
+        assert trimmed(other, ROOM) == other
     between = b"".join(other + sample(b"", stack, 3) for other in others)
-    assert trimmed(bytearray(between), ROOM) == b"".join(other + sample(b"", stack[:8], 3) for other in others)
-    assert trimmed(bytearray(), ROOM) == b""
+    assert trimmed(between, ROOM) == b"".join(other + sample(b"", stack[:8], 3) for other in others)
+    assert trimmed(b"", ROOM) == b""
 
 
 def test_thousands_of_records_come_back_in_their_order() -> None:

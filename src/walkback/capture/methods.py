@@ -10,7 +10,7 @@ from typing import get_args
 
 import numpy as np
 
-from walkback.base.arrays import I64
+from walkback.base.arrays import I64, distinct
 from walkback.base.errors import ArgumentError
 from walkback.capture.perfdata.opening import RecordingInput
 from walkback.capture.perfdata.recording import Recording
@@ -63,7 +63,7 @@ class Comparing:
         for batch in self.recording.batches():
             found = {name: walker.walk(batch.samples, self.recording.spaces) for name, walker in self._walkers.items()}
             self.complete += int((found["cfi"].end == End.COMPLETE).sum())
-            self._met.update(np.unique(found["cfi"].module).tolist())
+            self._met.update(distinct(found["cfi"].module).tolist())
             self._places.add(found["cfi"])
             for row in self.rows:
                 _add(row, found[row.method], found["cfi"])

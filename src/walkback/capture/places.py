@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.base.arrays import I64, U64
+from walkback.base.arrays import I64, U64, distinct, ranked
 from walkback.base.errors import WalkbackError
 from walkback.capture.perfdata.opening import RecordingInput
 from walkback.capture.unwinding import Unwinding
@@ -43,11 +43,11 @@ class Places:
         wanted = stacks.module >= 0
         if innermost:
             wanted &= np.arange(len(owner)) == stacks.first[owner]
-        for number in np.unique(stacks.module[wanted]).tolist():
+        for number in distinct(stacks.module[wanted]).tolist():
             ours = wanted & (stacks.module == number)
-            address, place = np.unique(stacks.address[ours], return_inverse=True)
-            distinct = np.unique(place * len(stacks) + owner[ours])
-            times = np.bincount(distinct // len(stacks), minlength=len(address))
+            address, place = ranked(stacks.address[ours])
+            pairs = distinct(place * len(stacks) + owner[ours])
+            times = np.bincount(pairs // len(stacks), minlength=len(address))
             counts = self._counts.setdefault(number, {})
             for one, count in zip(address.tolist(), times.tolist(), strict=True):
                 counts[one] = counts.get(one, 0) + count

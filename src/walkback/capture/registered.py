@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from walkback.base.arch import ByteOrder
-from walkback.base.arrays import ends_of
+from walkback.base.arrays import distinct, ends_of
 from walkback.base.errors import WalkbackError
 from walkback.capture.dumps import overlaid
 from walkback.elf import ElfFile
@@ -79,7 +79,7 @@ class RegisteredCode:
 
     def _all(self, space: Space) -> Iterator[_Registered]:
         """Those of all lists; there are none unless the process has code that is in no ELF file."""
-        numbers = np.unique(space.module).tolist()
+        numbers = distinct(space.module).tolist()
         if all(number >= 0 and self._is_known(self._modules[number]) for number in numbers):
             return
         for descriptor in sorted({place for number in numbers if number >= 0 for place in self._places(number, space)}):
@@ -102,7 +102,7 @@ class RegisteredCode:
             elf = self._modules[number].elf
             self._symbols[number] = [] if elf is None else list(addresses_of(elf, _DESCRIPTOR))
         for value in self._symbols[number]:
-            for bias in np.unique(space.bias[space.module == number]).tolist():
+            for bias in distinct(space.bias[space.module == number]).tolist():
                 yield (value + bias) % 2**64
 
     def _entries(self, descriptor: int) -> Iterator[tuple[int, int]]:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from walkback.base.arrays import I32, U64, Bools, changes, concatenated
+from walkback.base.arrays import I32, U64, Bools, changes, concatenated, distinct
 from walkback.capture.frames import DistinctFrames, with_chains, with_inlined
 from walkback.capture.perfdata.batch import RecordedBatch
 from walkback.capture.perfdata.opening import RecordingInput
@@ -131,6 +131,10 @@ class Unwinding:
         stacks.end[batch.in_kernel] = End.COMPLETE
         return stacks
 
+    def read_kernel(self) -> None:
+        """Read the names of the kernel that runs before any batch."""
+        self._kallsyms.read()
+
     def _kernel_build_id(self) -> bytes | None:
         """The build ID of the recorded kernel.
 
@@ -187,7 +191,7 @@ def _mapped(address: U64, space: np.ndarray, spaces: list[Space]) -> tuple[I32, 
     """The module that each address is in, and the address as its file counts."""
     module: I32 = np.full(len(address), -1, np.int32)
     own = address.copy()
-    for number in np.unique(space[space >= 0]).tolist():
+    for number in distinct(space[space >= 0]).tolist():
         ours = np.flatnonzero(space == number)
         maps = spaces[number]
         if not len(maps.start):
@@ -259,7 +263,7 @@ class Collector:
         weight = batch.period if self._by_period else np.ones(len(batch), np.uint64)
         self._totals.add(batch.comm, stack, weight, end=batch.end, pid=batch.pid, tid=batch.tid)
         if batch.event is not None:
-            self._events.update(batch.events[number] for number in np.unique(batch.event).tolist())
+            self._events.update(batch.events[number] for number in distinct(batch.event).tolist())
         if self._times is not None:
             self._times.append(Timeline(batch.pid, batch.tid, batch.time, weight, batch.comm, stack, batch.end))
         times = batch.time[batch.time > 0]

@@ -1,10 +1,15 @@
-"""An interrupt ends the command wherever it comes: what is raised in some places, Python or a library drops."""
+"""Interrupts and requests to end: they end the command wherever they come, or stop what it records.
+
+What is raised in some places, Python or a library drops.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 _SOON = 0.02
@@ -33,6 +38,35 @@ def repeat_interrupts() -> None:
     sys.unraisablehook = show
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, heed)
+
+
+@contextlib.contextmanager
+def stopped_by_signals(call: Callable[[], None], *, waits: bool) -> Iterator[list[int]]:
+    """Let Ctrl-C and a request to end call what stops a recording; gives the signals that have done so.
+
+    A command gets Ctrl-C itself; so what `waits` for one is stopped only by a second. One more gives up, whatever is
+    being done. The signal that comes when a terminal is closed stays ignored for who has asked for that, as by nohup.
+    """
+    signals: list[int] = []
+
+    def stop(number: int, _frame: object) -> None:
+        nonlocal waits
+        if number == signal.SIGINT and signals:
+            raise KeyboardInterrupt
+        if number != signal.SIGINT or not waits:
+            signals.append(number)
+            call()
+        waits = False
+
+    ends = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        ends.append(signal.SIGHUP)
+    former = {number: signal.signal(number, stop) for number in ends}
+    try:
+        yield signals
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 def _interrupt_soon() -> None:

@@ -11,6 +11,7 @@ import termios
 import threading
 import time
 import tty
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -70,17 +71,30 @@ def live_view(title: str, stop: Callable[[], None]) -> Iterator[Callable[[Callab
             yield
             live.start(refresh=True)
 
-    with Live(console=console, screen=True, auto_refresh=False) as live, _keys(stop, aside):
+    def show(change: Callable[..., None], *what: object, **how: bool) -> None:
+        """Change the picture; a terminal that is gone ends what is shown there."""
+        try:
+            change(*what, **how)
+        except OSError:
+            with Path(os.devnull).open("wb") as nowhere:
+                os.dup2(nowhere.fileno(), sys.stdout.fileno())
+            stop()
+
+    live = Live(console=console, screen=True, auto_refresh=False)
+    with contextlib.ExitStack() as then:
+        show(live.start)
+        then.callback(show, live.stop)
+        then.enter_context(_keys(stop, aside))
 
         def draw(profile: Callable[[], Profile]) -> None:
             nonlocal due
             if time.monotonic() >= due:
                 picture = _picture(title, profile(), console.height)
                 with drawing:
-                    live.update(picture, refresh=True)
+                    show(live.update, picture, refresh=True)
                 due = time.monotonic() + _EVERY
 
-        live.update(_head(title, "no samples yet"), refresh=True)
+        show(live.update, _head(title, "no samples yet"), refresh=True)
         yield draw
 
 

@@ -132,6 +132,8 @@ class CoreCode:
         build_id = self._build_id(path, parts)
         name = path.removesuffix(" (deleted)")
         number = self._module(name, build_id, self._exe if main else None)
+        if main and self._exe is None:
+            self._modules[number].remedy = "--exe names the program"
         if self._modules[number].elf is None:
             number = self._from_memory(name, parts, number)
         module = self._modules[number]

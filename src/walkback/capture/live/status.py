@@ -9,6 +9,8 @@ from pathlib import Path
 from walkback.base.errors import UnreadableError
 from walkback.capture.live.tracing import NOT_IN_TIME
 
+ZOMBIE = "it has ended, and its parent has not asked for its status yet (a zombie)"
+
 
 def _status(pid: int) -> dict[str, str]:
     """`/proc/PID/status`, empty if there is no such process."""
@@ -29,7 +31,7 @@ def checked(pid: int, label: str) -> int:
         raise UnreadableError("a kernel thread has no user stack", file=label)
     number = int(status.get("Tgid", pid))
     if status.get("State", "").startswith(("Z", "X")) and status.get("Threads", "1") == "1":
-        raise UnreadableError("it has ended, and its parent has not asked for its status yet (a zombie)", file=label)
+        raise UnreadableError(ZOMBIE, file=label)
     if _is_32_bit(number):
         raise UnreadableError("it is a 32-bit process, and these are not supported", file=label)
     return number

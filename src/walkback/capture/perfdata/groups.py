@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from walkback.base.arrays import I32, I64, U64, changes
+from walkback.base.arrays import I32, I64, U64, changes, distinct
 from walkback.capture.perfdata import layout
 from walkback.capture.perfdata._samples import readings
 from walkback.capture.perfdata.batch import SampleColumns
@@ -32,7 +32,7 @@ class Groups:
             return None
         alone = np.flatnonzero(formats == 0)
         found: list[tuple[I64, I32, U64]] = [(alone, event[alone], columns.period[alone])]
-        found += [self._read(words, columns, formats, int(one)) for one in np.unique(formats[formats > 0])]
+        found += [self._read(words, columns, formats, int(one)) for one in distinct(formats[formats > 0])]
         row, its_event, period = (np.concatenate([one[place] for one in found]) for place in range(3))
         order = np.argsort(row, kind="stable")
         return row[order], its_event[order], period[order]

@@ -68,7 +68,7 @@ class Command:
             refusal = self._held.recv(16)
             if refusal:
                 self.wait()
-                raise UnreadableError(os.strerror(int(refusal)), file=self.words[0])
+                raise UnreadableError(os.strerror(int(refusal)), file=self.words[0] or "''")
 
     def give_up(self) -> None:
         """Do not let it begin."""

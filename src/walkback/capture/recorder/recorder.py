@@ -12,7 +12,6 @@ import errno
 import mmap
 import os
 import platform
-import queue
 import select
 import struct
 import sys
@@ -20,23 +19,23 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from walkback.base.arch import ByteOrder, Machine, machine_of
 from walkback.base.errors import UnreadableError
-from walkback.capture.live.status import has_ended, is_foreign
+from walkback.capture.live.status import ZOMBIE, has_ended, is_foreign
 from walkback.capture.perfdata import layout
 from walkback.capture.perfdata.header import RecordingHeader
 from walkback.capture.perfdata.source import RecordChunk, RecordSource
 from walkback.capture.recorder.away import Away
+from walkback.capture.recorder.backlog import Backlog
 from walkback.capture.recorder.buildids import BuildIds
 from walkback.capture.recorder.events import OFF_CPU, EventChoice, Sampling, attributes
 from walkback.capture.recorder.perfevent import LockedError, OpenEvents, allow_files, explained
 from walkback.capture.recorder.present import Present, all_processes, changes, process_of, threads_of
 from walkback.capture.recorder.scanning import scanned
-from walkback.capture.recorder.trimming import trimmed
+from walkback.capture.recorder.trimming import trim
 
 _MACHINES = {"x86_64": "AMD64", "aarch64": "AArch64", "s390x": "s390x"}
 _BYTEORDER: ByteOrder = "big" if sys.byteorder == "big" else "little"
@@ -48,20 +47,9 @@ _AHEAD = 4.0
 """Seconds for which a buffer has room."""
 _INTERVAL = 0.5
 """Seconds after which the buffers are read at the latest."""
-_IDLE = 1.0
-"""Seconds without any record after which a round ends."""
-_AT_ONCE, _MOST_QUEUED = 8 << 20, 64 << 20
-"""Bytes that are taken at once, and that may wait to be."""
 _MOST_STACK = 65528
 _ENOUGH, _MANY = 50, 0.02
 """Samples after which stacks are copied farther, and the share of cut ones from which on."""
-
-
-class _Anew(NamedTuple):
-    """In the queue: the records begin anew here."""
-
-    records: bytearray
-    """Of what runs."""
 
 
 class Recorder(RecordSource):
@@ -76,12 +64,14 @@ class Recorder(RecordSource):
         name: str | None = None,
         on_exec: bool = False,
         interval: float = _INTERVAL,
+        patience: float = 0.0,
     ) -> None:
         """Without `pid` the whole machine is recorded. `on_exec` begins when that process becomes another program.
 
         `name` is for titles and messages.
 
-        What comes is read `interval` seconds later at the latest.
+        What comes is read `interval` seconds later at the latest, and may then wait for `patience` seconds while no
+        processor is free, once it is known whether more of each stack must be copied.
         """
         machine = _MACHINES.get(platform.machine())
         if machine is None:
@@ -95,19 +85,20 @@ class Recorder(RecordSource):
         self.lacking: str | None = None
         """What this user may not record."""
         self._pid, self._on_exec, self._interval = pid, on_exec, interval
+        self._patience = patience
         self._present, self._build_ids = Present(data=sampling.data), BuildIds()
         self._threads = {pid} if on_exec and pid is not None else set()
         """Those that are recorded, but for the whole machine."""
         self._cut = self._seen = 0
+        self._may_copy_more = True
         self._until: float | None = None
-        self._queue: queue.SimpleQueue[bytearray | _Anew | None] = queue.SimpleQueue()
-        self._given = self._taken = 0
-        """Bytes that came into the queue, and out of it."""
+        self._backlog = Backlog()
         self._collector: threading.Thread | None = None
         self._away = Away() if event.name == OFF_CPU else None
-        self._renewing = self._has_ended = False
-        self._anew: bytearray | None = None
+        self._renewing = False
         allow_files()
+        if pid is not None and not on_exec and _is_zombie(pid):
+            raise UnreadableError(ZOMBIE, file=self.name)
         self.attr = b""
         """The `perf_event_attr` of the event."""
         self._opened = self._open()
@@ -214,7 +205,7 @@ class Recorder(RecordSource):
     @property
     def has_ended(self) -> bool:
         """Whether there is nothing more to come."""
-        return self._has_ended
+        return self._backlog.has_ended
 
     @property
     def given_up(self) -> int:
@@ -253,20 +244,23 @@ class Recorder(RecordSource):
 
     def records(self) -> Iterator[bytearray]:
         """The bytes of the records: what runs already, and what comes then, in rounds."""
-        first, self._anew = self._anew, None
+        backlog = self._backlog
+        first, backlog.anew = backlog.anew, None
         # Buffers are emptied by a thread of its own: what is done with records, as loading tables, can take seconds.
         if self._collector is None:
             self._collector = self._started()
             first = bytearray().join(self._running(held=self._on_exec))
         yield (first or bytearray()) + _ROUND
-        while not self._has_ended and self._anew is None:
-            data = self._collected()
-            if not data and not self._has_ended:
+        while not backlog.has_ended and backlog.anew is None:
+            data = backlog.take(self._patience if self._seen >= _ENOUGH and not self._is_cut else 0.0)
+            # A round that has nothing lets what came in the round before be delivered.
+            if not data and not backlog.has_ended:
                 self.on_idle()
             self._build_ids.write(data)
+            data += _ROUND
             if self._away is not None:
-                data = self._away.take(data, time.monotonic_ns() if self._has_ended else None)
-            yield data + _ROUND
+                data = self._away.take(data, time.monotonic_ns() if backlog.has_ended else None)
+            yield data
 
     def _started(self) -> threading.Thread:
         collector = threading.Thread(target=self._collect, name="walkback-recorder", daemon=True)
@@ -289,27 +283,6 @@ class Recorder(RecordSource):
             self._build_ids.write(present)
             yield present
 
-    def _collected(self) -> bytearray:
-        """All that has come before the end, or before the records begin anew; nothing where none comes for a while.
-
-        A round that has nothing lets what came in the round before be delivered.
-        """
-        data = bytearray()
-        while not data or (self._queue.qsize() and len(data) < _AT_ONCE):
-            try:
-                more = self._queue.get(timeout=_IDLE)
-            except queue.Empty:
-                break
-            if more is None:
-                self._has_ended = True
-                break
-            if isinstance(more, _Anew):
-                self._anew = more.records
-                break
-            self._taken += len(more)
-            data += more
-        return data
-
     def _collect(self) -> None:
         """Empty the buffers until there is no more to come; what nobody takes stays in them, and is lost there."""
         try:
@@ -318,15 +291,15 @@ class Recorder(RecordSource):
             while going_on:
                 going_on = self._wait(waiting)
                 if going_on and self._is_cut:
-                    self._put(self._copy_more())
+                    self._backlog.put(self._copy_more())
                     waiting = self._waiting()
-                if self._given - self._taken < _MOST_QUEUED or not going_on:
+                if not self._backlog.is_full or not going_on:
                     self._pass_on()
         finally:
-            self._queue.put(None)
+            self._backlog.end()
 
     def _pass_on(self) -> None:
-        """Put what has come into the queue; if records begin anew, then what runs, and what has changed meanwhile."""
+        """Hand over what has come; if records begin anew, then what runs, and what has changed meanwhile."""
         renewing, self._renewing = self._renewing, False
         running, data = bytearray(), bytearray()
         # There can be thousands of processes, and buffers have room for seconds.
@@ -334,14 +307,12 @@ class Recorder(RecordSource):
             running += piece
             data += self._read(self._opened, self.sampling.stack_bytes)
         data += self._read(self._opened, self.sampling.stack_bytes)
-        self._put(data)
         if renewing:
-            self._queue.put(_Anew(running + changes(data)))
-
-    def _put(self, data: bytearray) -> None:
-        self._given += len(data)
-        if data:
-            self._queue.put(data)
+            running += changes(data)
+        # Who takes the records owns them: nothing here may read them then.
+        self._backlog.put(data)
+        if renewing:
+            self._backlog.begin_anew(running)
 
     def _waiting(self) -> select.poll:
         """What to wait for."""
@@ -367,7 +338,8 @@ class Recorder(RecordSource):
 
     def _read(self, opened: OpenEvents, stack_bytes: int) -> bytearray:
         """What has come."""
-        data = trimmed(opened.take(), stack_bytes)
+        data = opened.take()
+        trim(data, stack_bytes)
         if self._pid is not None:
             self._follow(memoryview(data))
         return data
@@ -392,7 +364,8 @@ class Recorder(RecordSource):
 
     @property
     def _is_cut(self) -> bool:
-        return self.sampling.stack_bytes < _MOST_STACK and self._seen >= _ENOUGH and self._cut > _MANY * self._seen
+        grows = self._may_copy_more and self.sampling.stack_bytes < _MOST_STACK
+        return grows and self._seen >= _ENOUGH and self._cut > _MANY * self._seen
 
     def _copy_more(self) -> bytearray:
         """Open all events anew, with more of each stack; what the old ones had."""
@@ -404,10 +377,15 @@ class Recorder(RecordSource):
             self._opened = self._open_all()
         except OSError:
             # As many descriptors are not to be had, or the process has just ended.
-            self.sampling = sampling
+            self.sampling, self._may_copy_more = sampling, False
             return bytearray()
-        self._opened.enable()
         former.disable()
+        self._opened.enable()
         data = self._read(former, sampling.stack_bytes)
         former.close()
         return data
+
+
+def _is_zombie(pid: int) -> bool:
+    threads = threads_of(pid)
+    return bool(threads) and all(map(has_ended, threads))

@@ -98,6 +98,10 @@ class Renewed:
         """The frames that were met."""
         return self._unwinding.distinct
 
+    def read_kernel(self) -> None:
+        """Read the names of the kernel that runs before any batch."""
+        self._unwinding.read_kernel()
+
     def forget_frames(self) -> None:
         """Number frames anew: what is done with them goes by how many were met."""
         self._unwinding.distinct = DistinctFrames(self._unwinding.names)

@@ -37,6 +37,8 @@ Target = Sequence[str] | Command | int | None
 """The words of a command, or one that is held, the number of a process, or nothing for the whole machine."""
 MOST_OFTEN = 100_000
 """Samples in a second."""
+PATIENCE = 3.0
+"""Seconds for which samples may wait where nobody looks at them meanwhile."""
 _BY_STOPS = ("cpu-clock", "task-clock", OFF_CPU)
 
 
@@ -58,14 +60,16 @@ class Sampler:
         sampling: Sampling | None = None,
         grows: bool = True,
         endless: bool = False,
+        patience: float = 0.0,
         interpreted: bool = True,
         **options: Any,
     ) -> None:
         """A command is held until the first batch is asked for. The other options are those of `Unwinding`.
 
         `way` chooses between events and stops; what is not chosen is stops where the kernel refuses events. With
-        `grows` more of each stack is copied where many are cut. With `endless` memory stays flat for months. By stops,
-        the functions of Python and Lua stand in the place of their evaluators if `interpreted`.
+        `grows` more of each stack is copied where many are cut. With `endless` memory stays flat for months. While
+        no processor is free, batches of events may come `patience` seconds later. By stops, the functions of Python and
+        Lua stand in the place of their evaluators if `interpreted`.
         """
         self.sampling = Sampling() if sampling is None else sampling
         self.remarks: list[str] = []
@@ -74,6 +78,7 @@ class Sampler:
         """How many stacks ended in each way."""
         self._event, self._way, self._duration, self._has_begun = event, way, duration, False
         self._grows, self._endless, self._interpreted, self._options = grows, endless, interpreted, options
+        self._patience = patience
         _check(target, way, duration, self.sampling)
         self.command = (
             Command(target) if isinstance(target, Sequence) else target if isinstance(target, Command) else None
@@ -102,9 +107,9 @@ class Sampler:
         can_stop = pid is not None and can_be_by_stops(self._event) and not self.sampling.data
         refused: RefusedError | None = None
         if self._way != "stops":
-            event, held = EventChoice.named(self._event), self.command is not None
+            event, held, patience = EventChoice.named(self._event), self.command is not None, self._patience
             try:
-                recorder = Recorder(event, self.sampling, pid=pid, name=name, on_exec=held)
+                recorder = Recorder(event, self.sampling, pid=pid, name=name, on_exec=held, patience=patience)
             except RefusedError as error:
                 if self._way == "perf" or not can_stop:
                     raise
@@ -166,6 +171,8 @@ class Sampler:
         if self._duration is not None:
             self.source.run_for(self._duration)
         if self.command is not None:
+            if not isinstance(self.samples, Stops):
+                self.samples.read_kernel()  # takes a tenth of a second, which the command would lose once it runs
             self.command.let_go()
         else:
             self.source.start()
@@ -243,6 +250,7 @@ def record(
         way=way,
         sampling=sampling,
         duration=duration,
+        patience=PATIENCE if target is not None else 0.0,
         only=only,
         max_stack=max_stack,
         search=search,

@@ -31,8 +31,8 @@ from walkback.symbols.demangle import Demangle
 from walkback.walking.moduletable import Only
 from walkback.walking.walker import LIMIT
 
-_LOOK = 0.05
-"""Seconds after which new processes are looked for."""
+_LOOK, _LATEST = 0.05, 1.0
+"""Seconds after which new processes are looked for, and after which at the latest."""
 _ENOUGH = 256
 """Bytes of what the kernel says of a thread that have its name and its state."""
 _AT_FIRST = 4
@@ -87,8 +87,9 @@ class Stops:
         self._interpreted, self._shows = Interpreted(self.modules, limit=max_stack), interpreted
         self._first: Process | None = None
         self._first = self._process(pid)
-        self._processes = {pid: self._first}
-        self.walker = walker_for(self._processes[pid], self.modules, cache=cache, only=only, max_stack=max_stack)
+        self._processes: dict[int, Process | None] = {pid: self._first}
+        """None of those that have not been sampled yet."""
+        self.walker = walker_for(self._first, self.modules, cache=cache, only=only, max_stack=max_stack)
         self.names = Names(self.modules, demangle=demangle, lines=lines, inline=inline, cache=cache)
         self.distinct = DistinctFrames(self.names, self._interpreted.frames)
         self.on_idle: Callable[[], None] = lambda: None
@@ -108,7 +109,8 @@ class Stops:
     def check(self) -> None:
         """Raise an error if the process may not be stopped."""
         alive = [tid for tid in _threads(self._pid) if _state(self._pid, tid) not in b"ZX"]
-        self._processes[self._pid].sample_threads(alive[:1] or None)
+        if self._first is not None:
+            self._first.sample_threads(alive[:1] or None)
 
     def start(self) -> None:
         """Samples are taken when they are asked for."""
@@ -130,19 +132,18 @@ class Stops:
     def __iter__(self) -> Iterator[SampleBatch]:
         due = look = time.monotonic()
         last, first, rounds = due - self._interval, math.inf, 0
-        while not self._stopped and (self._until is None or due < self._until):
+        while self._goes_on and (self._until is None or due < self._until):
             if due >= look:
-                looked = time.monotonic()
+                used = time.thread_time()
                 self._find_processes()
                 # A process with thousands of threads takes long to look at.
-                look = due + max(_LOOK, 20 * (time.monotonic() - looked))
-            if self._pid not in self._processes:
-                break
+                look = due + min(max(_LOOK, 20 * (time.thread_time() - used)), _LATEST)
             # Where there is more to do than the interval has room for, a sample stands for a longer time.
             began = time.monotonic()
             self._period, last = began - last, began
-            for process in list(self._processes.values()):
-                yield from self._sample(process)
+            for pid in list(self._processes):
+                if self._goes_on:
+                    yield from self._sample(pid)
             self.on_idle()
             # In the first round tables are loaded.
             first, rounds = min(first, time.monotonic()), rounds + 1
@@ -156,6 +157,10 @@ class Stops:
                 " there are too many of them, or the machine is too busy"
             )
 
+    @property
+    def _goes_on(self) -> bool:
+        return not self._stopped and not _has_ended(self._pid)
+
     def _find_processes(self) -> None:
         """Take in what the processes have started, and forget those that have ended."""
         for pid in [pid for pid in self._processes if _has_ended(pid)]:
@@ -164,16 +169,21 @@ class Stops:
         while known:
             for child in _children(known.pop()):
                 if child not in self._processes:
-                    with contextlib.suppress(UnreadableError):  # it has just ended
-                        self._processes[child] = self._process(child)
-                        known.append(child)
+                    self._processes[child] = None
+                    known.append(child)
 
-    def _sample(self, process: Process) -> Iterator[SampleBatch]:
-        """Its threads, or any of them if there is not enough time for all.
+    def _sample(self, pid: int) -> Iterator[SampleBatch]:
+        """The threads of a process, or any of them if there is not enough time for all.
 
         Where many wait for a processor, each takes long to come to its stop.
         """
-        tids = [tid for tid in _threads(process.pid) if _state(process.pid, tid) == self._wanted]
+        tids = [tid for tid in _threads(pid) if _state(pid, tid) == self._wanted]
+        process = self._processes[pid]
+        if tids and process is None:
+            with contextlib.suppress(UnreadableError):  # it has just ended
+                process = self._processes[pid] = self._process(pid)
+        if process is None:
+            return
         random.shuffle(tids)
         count, done, some = len(tids), 0, _AT_FIRST
         snapshots = []

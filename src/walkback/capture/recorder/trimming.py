@@ -14,25 +14,33 @@ _SIZE_AT = 6
 _WORD = struct.Struct("=Q")
 
 
-def trimmed(data: bytearray, stack_bytes: int) -> bytearray:
-    """The records, whose samples have this much room for the stack and then how much of it is used, and nothing else.
+def trim(data: bytearray, stack_bytes: int) -> None:
+    """Shorten the samples that have this much room for the stack, to how much of it is used.
 
     A copy that does not fill its room has some left: one without any is of a stack that is longer.
     """
-    view, done, found = memoryview(data), 0, bytearray()
-    for rows in scanned(data):
+    view = memoryview(data)
+    read = written = 0
+    for rows in scanned(view):
         for i in np.flatnonzero((rows.kind == layout.SAMPLE) & (rows.size >= stack_bytes + 24)).tolist():
             begin, end = int(rows.offset[i]), int(rows.offset[i] + rows.size[i])
             room_at = end - stack_bytes - 16
-            room, used = (_WORD.unpack_from(data, place)[0] for place in (room_at, end - 8))
+            room, used = (_WORD.unpack_from(view, place)[0] for place in (room_at, end - 8))
             if room != stack_bytes or used >= room:
                 continue
             kept = (used & ~7) + 8
-            found += view[done : begin + _SIZE_AT]
-            found += struct.pack("=H", end - begin - stack_bytes + kept)
-            found += view[begin + 8 : room_at]
-            found += _WORD.pack(kept)
-            found += view[room_at + 8 : room_at + 8 + kept]
-            done = end - 8
-    found += view[done:]
-    return found
+            struct.pack_into("=H", view, begin + _SIZE_AT, end - begin - stack_bytes + kept)
+            _WORD.pack_into(view, room_at, kept)
+            written = _moved(view, read, room_at + 8 + kept, written)
+            read = end - 8
+    written = _moved(view, read, len(data), written)
+    view.release()
+    del data[written:]
+
+
+def _moved(view: memoryview, begin: int, end: int, to: int) -> int:
+    """Move bytes to the front; where they end then."""
+    until = to + end - begin
+    if begin != to:
+        view[to:until] = view[begin:end]
+    return until

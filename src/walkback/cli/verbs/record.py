@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.completion import processes
 from walkback.cli.inherited import Inherited
+from walkback.cli.interrupts import stopped_by_signals
 from walkback.cli.live import check_live, live_view
 from walkback.cli.output import EXIT_FINE, EXIT_UNREADABLE, complain, guarded
 from walkback.cli.parameter import Seconds
@@ -22,10 +22,10 @@ from walkback.cli.paths import OUTPUT_FILE, check_output, is_stdout, opened, ref
 from walkback.cli.processes import process_named
 from walkback.cli.recordings import account_for
 from walkback.cli.storing import LABEL, STORE, check_store, storing_often
-from walkback.cli.walking import FORMAT_NAMES, MARK_INCOMPLETE, STREAMED, Shared, options
+from walkback.cli.walking import FORMAT_NAMES, LIMIT, MARK_INCOMPLETE, STREAMED, Shared, check_limit, options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from walkback.capture.recorder.sampler import Sampler, Way
     from walkback.capture.unwinding import Collector
@@ -50,7 +50,14 @@ _FORMATS = {
 
 @verb("walkback record -- python3 -c 'sum(range(10**7))'", "walkback record -p $PID -d 2 --format top -o -")
 @click.argument("command", metavar="[--] COMMAND...", nargs=-1, type=click.UNPROCESSED)
-@click.option("-p", "--process", "target", metavar="PID|NAME", help="Record this process.", shell_complete=processes)
+@click.option(
+    "-p",
+    "--process",
+    "target",
+    metavar="PID|NAME",
+    help="Record this process, and those that it starts.",
+    shell_complete=processes,
+)
 @click.option("-a", "--all", "everything", is_flag=True, help="Record the whole machine.")
 @click.option("-d", "--duration", type=Seconds(0, min_open=True), metavar="SECONDS", help="Stop after this time.")
 @click.option(
@@ -84,7 +91,7 @@ _FORMATS = {
     metavar="N",
     help="Copy this many bytes of each stack; with 0 the kernel walks them. [default: 16384, or more as needed]",
 )
-@click.option("--kernel/--no-kernel", default=True, help="Record what happens in the kernel, too.")
+@click.option("--kernel/--no-kernel", default=True, help="Record what happens in the kernel, too, or not.")
 @click.option(
     "--sampler",
     type=click.Choice(["auto", "perf", "stops"]),
@@ -98,7 +105,10 @@ _FORMATS = {
     type=click.Choice((*FORMAT_NAMES, _PERF)),
     help="Output format; perf is perf.data. [default: by the name of the output, else html]",
 )
-@click.option("--live", is_flag=True, help="Show the hottest functions in the terminal meanwhile; q ends it.")
+@click.option(
+    "--live", is_flag=True, help="Meanwhile, show the hottest functions and stacks in the terminal; q ends it."
+)
+@LIMIT
 @MARK_INCOMPLETE
 @STORE
 @LABEL
@@ -108,7 +118,7 @@ _FORMATS = {
     default=10,
     show_default=True,
     metavar="SECONDS",
-    help="With --store: time between appends.",
+    help="With --store: time between appends; what was appended is safe.",
 )
 @click.option(
     "-o",
@@ -134,6 +144,7 @@ def record(
     sampler: Way,
     form: str | None,
     live: bool,
+    limit: int | None,
     mark_incomplete: bool,
     store: str | None,
     labels: tuple[tuple[str, str], ...],
@@ -159,6 +170,7 @@ def record(
             raise click.UsageError(message)
         check_live()
     output, name = _where(common.output, form, elsewhere=store is not None or live)
+    check_limit(limit, name)
     if name is not None and live and (name == _PERF or name in STREAMED):
         message = f"--live sums up, and --format {name} does not"
         raise click.UsageError(message)
@@ -170,7 +182,7 @@ def record(
         sampling["stack_bytes"] = stack_bytes
     wanted = _Wanted(
         command, everything, duration, "off-cpu" if off_cpu else event, sampler, sampling, stack_bytes is None, name,
-        output, live, mark_incomplete, store, labels, every, common,
+        output, live, {} if limit is None else {"limit": limit}, mark_incomplete, store, labels, every, common,
         ctx.obj or Inherited(),
     )  # fmt: skip
     if sampler == "stops" and (everything or name == _PERF or not _can_be_by_stops(wanted.event)):
@@ -179,7 +191,7 @@ def record(
     if sampler == "stops" and (count is not None or stack_bytes is not None or not kernel):
         message = "-c, --stack-bytes and --no-kernel are for events, which --sampler stops does without"
         raise click.UsageError(message)
-    ctx.exit(guarded(_record, (wanted, target), command[0] if command else target or "-a"))
+    ctx.exit(guarded(_record, (wanted, target), command[0] if command else "-a" if target is None else target))
 
 
 # What stands behind a command is the command's, as with perf.
@@ -215,12 +227,23 @@ class _Wanted:
     form: str | None
     output: str | None
     live: bool
+    limited: dict[str, int]
+    """How many rows tables have."""
     mark: bool
     store: str | None
     labels: tuple[tuple[str, str], ...]
     every: float
     common: Shared
     inherited: Inherited
+
+    @property
+    def patience(self) -> float:
+        """Seconds for which samples may wait until a processor is free; they come two rounds later at the latest."""
+        from walkback.capture.recorder.sampler import PATIENCE
+
+        if self.everything or self.live or self.form == _PERF:
+            return 0.0
+        return PATIENCE if self.store is None else min(PATIENCE, self.every / 4)
 
     @property
     def is_streamed(self) -> bool:
@@ -254,6 +277,7 @@ def _record(asked: tuple[_Wanted, str | None]) -> int:
         grows=wanted.may_copy_more,
         duration=wanted.duration,
         endless=wanted.form is None and not wanted.live,
+        patience=wanted.patience,
         interpreted=wanted.form != "cbf",  # which has addresses only
         names_last=not wanted.is_streamed,
         **wanted.common.walking(),
@@ -262,7 +286,7 @@ def _record(asked: tuple[_Wanted, str | None]) -> int:
     for remark in sampler.remarks:
         complain(remark)
     command = sampler.command
-    with sampler, _stopped_by_signals(sampler, waits=command is not None) as signals:
+    with sampler, stopped_by_signals(sampler.stop, waits=command is not None) as signals:
         try:
             status = _keep(sampler, wanted) if wanted.form == _PERF else _unwind(sampler, wanted)
         except (WalkbackError, OSError):
@@ -288,35 +312,6 @@ def _refuse_terminal(wanted: _Wanted) -> None:
 
     if wanted.form is not None and (wanted.form == _PERF or FORMATS[wanted.form].binary):
         refuse_terminal(f"--format {wanted.form}", wanted.output)
-
-
-@contextlib.contextmanager
-def _stopped_by_signals(source: Sampler, *, waits: bool) -> Iterator[list[int]]:
-    """Let Ctrl-C and a request to end stop the recording; gives the signals that have done so.
-
-    A command gets Ctrl-C itself; so what `waits` for one is stopped only by a second. One more gives up, whatever is
-    being done. The signal that comes when a terminal is closed stays ignored for who has asked for that, as by nohup.
-    """
-    signals: list[int] = []
-
-    def stop(number: int, _frame: object) -> None:
-        nonlocal waits
-        if number == signal.SIGINT and signals:
-            raise KeyboardInterrupt
-        if number != signal.SIGINT or not waits:
-            signals.append(number)
-            source.stop()
-        waits = False
-
-    ends = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-        ends.append(signal.SIGHUP)
-    former = {number: signal.signal(number, stop) for number in ends}
-    try:
-        yield signals
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
 
 
 def _begin(sampler: Sampler, wanted: _Wanted) -> None:
@@ -348,7 +343,7 @@ def _unwind(sampler: Sampler, wanted: _Wanted) -> int:
     from walkback.export.formats import FORMATS
 
     form = FORMATS[wanted.form] if wanted.form is not None else None
-    timeline = form is not None and form.timeline
+    timeline, stays = form is not None and form.timeline, False
     samples, by_period = sampler.samples, sampler.is_weighted
     collector = Collector(samples, by_period=by_period, threads=timeline, times=timeline)
     with (
@@ -368,12 +363,15 @@ def _unwind(sampler: Sampler, wanted: _Wanted) -> int:
                 if draw is not None:
                     draw(collector.profile)
     if form is not None and not form.streamed:
-        with opened(wanted.output) as out:
-            profile = collector.profile()
-            form.export(profile.marked() if wanted.mark else profile, out)
+        profile = collector.profile()
+        # An older page is worth more than an empty one.
+        stays = not sampler.ends.any() and wanted.output == _USUAL and os.path.exists(_USUAL)
+        if not stays:
+            with opened(wanted.output) as out:
+                form.export(profile.marked() if wanted.mark else profile, out, **wanted.limited)
         if _PYTHON in profile.frames.symbol and not wanted.everything:
             complain("--sampler stops shows the functions of Python, and so does -X perf, an option of Python")
-    _announce(wanted, counted(int(sampler.ends.sum()), "sample"))
+    _announce(wanted, "it stays as it was" if stays else counted(int(sampler.ends.sum()), "sample"))
     # Nothing says where the chains end that the kernel has walked.
     only = "fp" if wanted.sampling.get("stack_bytes") == 0 else wanted.common.only
     recording = getattr(samples, "recording", None)
