@@ -66,6 +66,7 @@ KERNELS = (
     "walkback.base.intern",
     "walkback.base.render",
     "walkback.sframe._rows",
+    "walkback.store._folded",
     "walkback.store._tree",
     "walkback.table._search",
     "walkback.table._walk",
@@ -79,6 +80,7 @@ KERNELS = (
 
 FACES = (
     "walkback.base.leb128",
+    "walkback.base.loading",
     "walkback.base.mixing",
     "walkback.base.searching",
     "walkback.capture.perfdata.layout",
@@ -99,6 +101,7 @@ FACES = (
     "walkback.code.s390x.fields",
     "walkback.code.s390x.kinds",
     "walkback.debuginfo.layout",
+    "walkback.debuginfo.textnumbers",
     "walkback.debuginfo.values",
     "walkback.dwarf.actions",
     "walkback.dwarf.layout",

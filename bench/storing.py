@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,6 +34,8 @@ SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 HOUR = 3600 * 10**9
 _START = 490_000 * HOUR
 _AT_ONCE = 1 << 17
+_LINES = 1_000_000
+"""Of folded text."""
 
 
 def storing(rounds: int, data: Path | None = None) -> Iterator[Figure]:
@@ -45,6 +48,7 @@ def storing(rounds: int, data: Path | None = None) -> Iterator[Figure]:
         plain = min(_write_plainly(stacks, folder / "plain.parquet") for _ in range(rounds))
         scale = 1e6 / len(stacks)
         yield Figure("store a stack", seconds * scale, plain * scale, "us", "pyarrow, lists of addresses", 1, 1e6 / 3e5)
+        yield _folded(stacks, folder, rounds)
         first = first_filled = None
         for samples in SIZES:
             store = folder / f"hour{samples}"
@@ -132,6 +136,28 @@ def _sizes(stacks: Stacks, folder: Path) -> Iterator[Figure]:
         yield Figure(f"{name}, names of a stack", names / len(distinct), size, "B", "its frames", 1, 1.5)
         yield Figure(what, size, pprof / len(distinct), "B", "pprof, compressed", 1, goal)
         yield Figure(f"{name}, a sample", whole / len(stacks), pprof / len(stacks), "B", "pprof, compressed", 1)
+
+
+def _folded(stacks: Stacks, folder: Path, rounds: int) -> Figure:
+    """Folded stacks, read into a store and written, beside a loop that splits and counts them."""
+    out = io.BytesIO()
+    FORMATS["folded"].export(unwind(stacks.path), out)
+    text = out.getvalue() * (_LINES // out.getvalue().count(b"\n") + 1)
+    lines = text.count(b"\n")
+    ours, plain = [], []
+    for number in range(rounds):
+        start = time.perf_counter()
+        with Store(folder / f"folded{number}", create=True).append() as new:
+            new.folded(io.BytesIO(text), start=_START)
+        ours.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        counts: Counter[tuple[bytes, ...]] = Counter()
+        for line in io.BytesIO(text):
+            names, _, weight = line.rpartition(b" ")
+            counts[tuple(names.split(b";"))] += int(weight)
+        plain.append(time.perf_counter() - start)
+    scale = 1e6 / lines
+    return Figure("read folded text, a line", min(ours) * scale, min(plain) * scale, "us", "a loop", 1 / 2, 1e6 / 1.5e6)
 
 
 def _write_plainly(stacks: Stacks, file: Path) -> float:

@@ -216,6 +216,25 @@ def test_inlined_calls_are_kept_too(inlining: Path, tmp_path: Path) -> None:
         assert all(one.startswith(";outer") and "inner" not in one for one in stacks(made, "--no-inline"))
 
 
+def test_the_debug_file_of_a_program_that_is_gone_has_its_names(inlining: Path, tmp_path: Path) -> None:
+    program, folder = tmp_path / "prog", tmp_path / "store"
+    shutil.copy(inlining, program)
+    build_id = (walkback.ElfFile(program).build_id or b"").hex()
+    below = ("--sysroot", str(tmp_path / "root"))
+    debug = tmp_path / "root" / "usr" / "lib" / "debug" / ".build-id" / build_id[:2] / f"{build_id[2:]}.debug"
+    debug.parent.mkdir(parents=True)
+    subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+    subprocess.run(["strip", program], check=True)
+    with started(program) as child:
+        assert run("stack", str(child.pid), "--store", folder).returncode == 0
+    program.unlink()
+    assert all("outer" not in one for one in stacks(folder))
+    assert all(one.startswith(";outer;middle_[i];inner_[i]") for one in stacks(folder, "--lines", *below))
+    done = run("store", folder, "names", "--update", *below)
+    assert (done.returncode, b" 0.00 %" in done.stdout) == (0, False)
+    assert all(one.startswith(";outer;middle_[i];inner_[i]") for one in stacks(folder))
+
+
 def test_what_a_file_has_lost_since_is_still_known_where_files_are_asked(inlining: Path, tmp_path: Path) -> None:
     program = tmp_path / "prog"
     shutil.copy(inlining, program)

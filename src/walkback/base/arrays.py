@@ -35,6 +35,26 @@ def distinct(values: Numbers) -> Numbers:
     return ordered[changes(ordered)]
 
 
+def ranked(values: Numbers) -> tuple[Numbers, I64]:
+    """The same, and for each value its number among them."""
+    order, first = _in_order(values)
+    number = np.empty(len(order), np.int64)
+    number[order] = first.cumsum() - 1
+    return values[order[first]], number
+
+
+def first_of_each(values: Numbers) -> tuple[Numbers, I64]:
+    """The same, and where each of them is first."""
+    order, first = _in_order(values)
+    return values[order[first]], order[first]
+
+
+def _in_order(values: Numbers) -> tuple[I64, Bools]:
+    """Where the values are that rise, equal ones as they come, and which of them are the first of their kind."""
+    order = np.argsort(values, kind="stable")
+    return order, changes(values[order])
+
+
 def numbered(values: Sequence[Value]) -> tuple[list[Value], I64]:
     """The distinct values in the order of their first appearance, and the number of each value among them."""
     numbers: dict[Value, int] = {}

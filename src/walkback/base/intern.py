@@ -16,15 +16,15 @@ from walkback.base.arrays import longer
 from walkback.base.bits import WORD
 
 if cython.compiled:
+    from cython.cimports.walkback.base.loading import load8
     from cython.cimports.walkback.base.mixing import mixed
 else:
+    from walkback.base.loading import load8
     from walkback.base.mixing import mixed
 
 _SEED = int.from_bytes(os.urandom(8), "little") | 1
 _WORD = cython.declare(cython.ulonglong, WORD)
 """Keeps products to 64 bits where this runs interpreted."""
-_FNV_PRIME = cython.declare(cython.ulonglong, 0x100000001B3)
-"""What FNV-1a multiplies by for each byte."""
 _LOW_7 = cython.declare(cython.ulonglong, 0x00FFFFFFFFFFFFFF)
 
 
@@ -114,13 +114,19 @@ class Interner:
         """The number of the string at `position`; raises IndexError if it is not inside the buffer."""
         key: cython.ulonglong = 0
         i: cython.Py_ssize_t
+        end: cython.Py_ssize_t = position + length
         if length <= 7:
             for i in range(length):
                 key |= cython.cast(cython.ulonglong, self.buffer[position + i]) << (8 * i)
             return self.add_short(key, position, length, tag)
-        key = self.table.multiplier
-        for i in range(position, position + length):
-            key = mixed(key ^ self.buffer[i], _FNV_PRIME)
+        factor: cython.ulonglong = self.table.multiplier
+        key = self.buffer[position] ^ self.buffer[end - 1]  # both are inside, or it is an error
+        i = position
+        while i < end:
+            # Mixed twice by what nobody knows: what one word changes, no next word can change back. The last one may
+            # begin in the word before it.
+            key = mixed(mixed(key ^ load8(self.buffer, min(i, end - 8)), factor), factor)
+            i += 8
         key = (key & _LOW_7) | (cython.cast(cython.ulonglong, tag) << 59)
         number: cython.int = self.table.find(key)
         while number >= 0 and not self._equal(number, position, length):
@@ -155,18 +161,24 @@ class Interner:
 
     def _equal(self, number: cython.int, position: cython.Py_ssize_t, length: cython.Py_ssize_t) -> cython.int:
         """Long strings have equal keys if they are equal, and by accident."""
-        i: cython.Py_ssize_t
+        i: cython.Py_ssize_t = 0
         start: cython.Py_ssize_t = self.positions[number]
         if self.lengths[number] != length:
             return 0
-        for i in range(length):
-            if self.buffer[start + i] != self.buffer[position + i]:
+        while i < length:
+            at: cython.Py_ssize_t = min(i, length - 8)
+            if load8(self.buffer, start + at) != load8(self.buffer, position + at):
                 return 0
+            i += 8
         return 1
 
     def first_positions(self):
         """Where each numbered string stood first."""
         return np.asarray(self.positions)[: self.table.count].copy()
+
+    def first_lengths(self):
+        """Of each numbered string."""
+        return np.asarray(self.lengths)[: self.table.count].copy()
 
     def first_tags(self):
         """The tag of each numbered string."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.base.arrays import I64, U64, Numbers
+from walkback.base.arrays import I64, U64, Numbers, distinct
 from walkback.cbf.layout import FrameCode
 from walkback.naming.modules import Modules
 from walkback.stacks.stacks import End
@@ -58,7 +58,7 @@ def _placed(builder: Builder, lookup: U64, images: ImageMap | None, modules: Mod
     if images is None:
         return module, address
     number = images.locate(lookup)
-    for one in np.unique(number[number >= 0]).tolist():
+    for one in distinct(number[number >= 0]).tolist():
         image = images.images[one]
         rows = number == one
         # Where the file is found it says from which address on it counts; else it is taken to count from 0.

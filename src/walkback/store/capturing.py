@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from walkback.base.arrays import I32, I64, U8, U64, Bools, Numbers
+from walkback.base.arrays import I32, I64, U8, U64, Bools, Numbers, distinct
 from walkback.base.errors import WalkbackError
 from walkback.capture.frames import SIGNAL_HANDLER, FrameKeys
 from walkback.stacks.profile import NamedFrames
@@ -180,7 +180,7 @@ class Captured:
     def _files_of(self, keys: FrameKeys) -> I64:
         """The number of each frame's file in the store."""
         found = np.full(len(keys.module), -1, np.int64)
-        for number in np.unique(keys.module[keys.module >= 0]).tolist():
+        for number in distinct(keys.module[keys.module >= 0]).tolist():
             if number not in self._files:
                 module = self._capture.modules[number]
                 self._files[number] = self._builder.module(_build_id(module), module.name)
@@ -197,7 +197,7 @@ class Captured:
         parts = sorted(self._recording.kernel if self._recording is not None else [], key=lambda part: part.start)
         module, offset = np.full(len(address), self._builder.module(None, KERNEL)), address.copy()
         place = np.searchsorted(np.array([part.start for part in parts], np.uint64), address, side="right") - 1
-        for number in np.unique(place[place >= 0]).tolist():
+        for number in distinct(place[place >= 0]).tolist():
             part = parts[number]
             inside = (place == number) & (address <= part.last)
             if inside.any():

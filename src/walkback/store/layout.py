@@ -51,18 +51,7 @@ COLUMNS: Final = {
     "frames": {"module": "INTEGER", "address": "UBIGINT", "name": "VARCHAR"},
     "modules": {"build_id": "VARCHAR", "path": "VARCHAR"},
 }
-"""The tables of a block.
-
-samples    Sorted by time, which is UTC. `stack` is the node of its innermost frame; NULL for a stack without frames.
-           `end` is why the stack goes no further, a `walkback.End`.
-sources    What samples have in common.
-nodes      The tree of all stacks, outermost frames first: in preorder, siblings by rising frame. The parent of a node
-           is the last node before it whose depth is one less; the outermost frames have the depth 0.
-frames     Sorted by module, address and name. `address` is what to look up, as the module's file counts; in code
-           that is in no file but has a name, how far it is behind the beginning of what has the name. `name` is
-           there where a look-up could not find it later.
-modules    `build_id` in hexadecimal digits.
-"""
+"""The tables of a block: each column and its type; `meanings` describes them."""
 TABLES: Final = tuple(COLUMNS)
 COLUMNS_OF_NAMES: Final = {"build_id": "VARCHAR", "steps": "UBIGINT[]", "reaches": "UINTEGER[]", "calls": "VARCHAR"}
 """A row has all names of one file, by rising address: so they take less room than in rows of their own.

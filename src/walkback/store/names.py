@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from walkback.base.arrays import I64, U64, Bools, Numbers, changes, numbered
+from walkback.base.arrays import I64, U64, Bools, Numbers, changes, distinct, numbered
 from walkback.base.errors import UnreadableError
 from walkback.base.oneline import OneLine
 from walkback.base.text import spelled_out, sql_text
@@ -62,7 +62,7 @@ class KeptNames(OneLine):
         here = of_each[np.asarray(module, np.int64)]
         first = np.searchsorted(self.module, np.arange(len(self.build_ids) + 1))
         function, exact = np.full(len(address), -1, np.int64), np.full(len(address), -1, np.int64)
-        for number in np.unique(here[here >= 0]).tolist():
+        for number in distinct(here[here >= 0]).tolist():
             asked = np.flatnonzero(here == number)
             begin, end = int(first[number]), int(first[number + 1])
             inlined = np.fromiter((len(calls) > 1 for calls in self.calls[begin:end]), np.bool_, end - begin)

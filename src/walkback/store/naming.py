@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.base.arrays import I64, U64
+from walkback.base.arrays import I64, U64, distinct
 from walkback.naming.borders import function_at
 from walkback.stacks.profile import CodeMapping, NamedFrames
 from walkback.symbols.demangle import Demangle, shortened
@@ -104,15 +104,15 @@ class Naming:
         modules = Modules(self.search)
         numbers = np.full(len(frames.modules), -1, np.int64)
         module = frames.module[chosen]
-        for number in np.unique(module).tolist():
+        for number in distinct(module).tolist():
             build_id, path = _bytes(frames.modules[number][0]), frames.modules[number][1]
             name = module_text(*frames.modules[number])
             # A name in brackets is no file, and a path that is not whole would be one of whatever folder this runs in.
             places = tuple(modules.search.path(path)) if path and path.startswith("/") else ()
-            numbers[number] = modules.add(Module(name, build_id, places), (number,))
+            numbers[number] = modules.add(Module(name, build_id, places, only_named=True), (number,))
         names = Names(modules, demangle=self.demangle, lines=self.lines, inline=self.inline)
         address = frames.address[chosen]
-        for number in np.unique(module[module >= 0]).tolist():
+        for number in distinct(module[module >= 0]).tolist():
             ours = module == number
             address[ours] = modules[int(numbers[number])].as_addresses(address[ours])
         found = names.find(numbers[module], address, weight=np.ones(len(chosen), np.int64))

@@ -15,6 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
+from walkback.base.arrays import ranked
 from walkback.stacks.inlined import InlinedFrames
 from walkback.stacks.profile import Profile, unit_of_periods
 from walkback.stacks.through import Through, through
@@ -87,7 +88,7 @@ class Selection:
     @cached_property
     def _profile(self) -> Profile:
         found = self.sums
-        nodes, stack = np.unique(found.node, return_inverse=True)
+        nodes, stack = ranked(found.node)
         first, words = found.tree.stacks(nodes)
         seen = np.zeros(len(found.frames), np.bool_)
         seen[words] = True

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U64, numbered
+from walkback.base.arrays import I64, U8, U64, first_of_each, numbered
 from walkback.base.errors import UnreadableError
 from walkback.base.oneline import OneLine
 from walkback.base.text import spelled_out, sql_text
@@ -210,7 +210,7 @@ def frames_of(tables: BlockTables, names: Sequence[Path]) -> tuple[StoredFrames,
     # A file with a build ID is the same wherever it lies, as it is within a block.
     keys = [(build_id, None if build_id else path) for build_id, path in zip(build_ids, paths, strict=True)]
     _, module_here = numbered(keys)
-    first_seen = np.unique(module_here, return_index=True)[1].tolist()
+    first_seen = first_of_each(module_here)[1].tolist()
     rows = tables.read("frames", f"coalesce(module, {MISSING})", "address", "name")
     module, address, name = rows.columns
     place = modules.places(rows.block(), module)

@@ -35,18 +35,24 @@ _FIRST_TEXT = 4
 
 @verb("walkback store stacks append perf.data", "walkback store stacks append perf.data --label version=1.2")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=STREAM)
-@click.option("--from", "form", type=click.Choice(FORMS), help="Format of the files. [default: detect it]")
+@click.option("--from", "form", type=click.Choice(FORMS), help="Format of the files. [default: by their first bytes]")
 @click.option("--host", metavar="NAME", help="Host that the samples are from. [default: as recorded]")
 @click.option(
     "--label", "labels", type=Label(), multiple=True, metavar="NAME=VALUE", help="Label all samples; may be repeated."
 )
 @click.option("--time", "start", type=Moment(), metavar="TIME", help="Time of the first sample. [default: as recorded]")
 @click.option(
-    "--weight", type=click.Choice(["samples", "period"]), default="samples", show_default=True, help="Unit to count."
+    "--weight",
+    type=click.Choice(["samples", "period"]),
+    default="samples",
+    show_default=True,
+    help="Count the samples of a recording, or add up their periods.",
 )
 @click.option("--process", metavar="NAME", help="With CBF: process that the backtraces are from.")
 @click.option("--images", type=INPUT_FILE, metavar="FILE", help="With CBF: image map (CIF) of that process.")
-@click.option("--names/--no-names", default=True, help="Keep the names of code, so that its files can go.")
+@click.option(
+    "--names/--no-names", default=True, help="Keep the names of code, so that its files can go, or only the stacks."
+)
 @file_options
 @JSON
 @click.pass_context

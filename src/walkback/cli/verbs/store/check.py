@@ -13,7 +13,10 @@ from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
 @JSON
 @click.pass_context
 def check(ctx: click.Context, /, as_json: bool) -> None:
-    """Verify every block."""
+    """Verify every block.
+
+    The exit status is 1 if anything is wrong.
+    """
 
     def work(folder: str) -> int:
         import json

@@ -10,7 +10,7 @@ from walkback.cli.storing import print_replaced
 
 
 @verb("walkback store stacks compact", "walkback store stacks compact --every")
-@click.option("--every", is_flag=True, help="Also rewrite hours that have only one block.")
+@click.option("--every", is_flag=True, help="Also rewrite hours that have only one block, to make them smaller.")
 @JSON
 @click.pass_context
 def compact(ctx: click.Context, /, every: bool, as_json: bool) -> None:

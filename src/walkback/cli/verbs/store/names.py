@@ -27,7 +27,7 @@ def names(ctx: click.Context, /, update: bool, searching: Searching, as_json: bo
     """Show how much code has names, and look for more.
 
     The store keeps the names of code when stacks are added. Files that were missing then can be found later: under
-    another path, in a cache, or by debuginfod.
+    another path, in a cache, or by debuginfod. The exit status is 1 if not all frames have names.
     """
 
     def work(folder: str) -> int:

@@ -44,7 +44,7 @@ def serve(
 ) -> None:
     """Show samples over time, and graphs of them, in a browser.
 
-    Prints the address of the page, and serves it until it is interrupted.
+    Prints the address of the page, and serves it until Ctrl-C, which ends it with exit status 0.
     """
 
     def work(folder: str) -> int:

@@ -1,0 +1,3 @@
+from collections.abc import Sequence
+
+def load8(buffer: Sequence[int], pos: int) -> int: ...
