@@ -10,7 +10,7 @@ FACES := $(call LISTED,FACES)
 TESTS ?= tests
 PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal
 
-.PHONY: install demo lint lint-scripts test test-compiled test-interpreted test-whole test-lowest test-pythons test-all test-long soak bench pictures wheel man peers clean
+.PHONY: install demo lint lint-scripts test test-compiled test-interpreted test-whole test-lowest test-pythons test-all test-long soak bench pictures drawings wheel docs man peers clean
 
 install: .venv/installed
 
@@ -47,9 +47,9 @@ lint: install .venv/node
 lint-scripts: export PATH := $(CURDIR)/$(BIN):$(PATH)
 lint-scripts: tools/js/node_modules/installed
 	tools/js/node_modules/.bin/tsc --project tools/js
-	tools/js/node_modules/.bin/eslint --config tools/js/eslint.config.js --max-warnings 0 src
+	tools/js/node_modules/.bin/eslint --config tools/js/eslint.config.js --max-warnings 0 src tools/*.js
 	tools/js/node_modules/.bin/prettier --config tools/js/.prettierrc.json --log-level warn --check \
-		'src/**/*.js' 'src/**/*.d.ts' 'tools/js/*.js'
+		'src/**/*.js' 'src/**/*.d.ts' 'tools/*.js' 'tools/js/*.js'
 	tools/js/node_modules/.bin/pyright --pythonpath $(BIN)/python tests/publicprogram.py
 
 tools/js/node_modules/installed: export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -91,10 +91,10 @@ test-pythons: peers .cache/sdist
 
 # What a change must pass besides `make test`, which runs with the newest dependencies.
 test-all: export WALKBACK_PEERS = required
-test-all: lint peers test-interpreted test-lowest test-pythons
+test-all: lint peers docs test-interpreted test-lowest test-pythons
 
 # What takes too long for every change.
-test-long: install peers
+test-long: install peers docs
 	WALKBACK_TESTS=long WALKBACK_PEERS=required $(BIN)/pytest $(TESTS)
 
 soak: install
@@ -122,9 +122,23 @@ wheel: .venv/release
 man: install
 	$(BIN)/python tools/man.py build/man
 
+# The site, for a folder or a server; a warning is an error.
+docs: .venv/docs install
+	rm -rf build/docs
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky --fresh-env --jobs auto \
+		--doctree-dir build/doctrees docs build/docs
+
+.venv/docs: .venv/dependencies
+	$(BIN)/python -m pip install --quiet --group docs
+	touch $@
+
 # The pictures in the documents, of programs of this machine.
 pictures: install peers
 	$(BIN)/python tools/pictures.py
+
+# What the documents show of code and formats, from the source.
+drawings: install
+	$(BIN)/python tools/drawings.py
 
 peers:
 	$(PYTHON) tools/peers.py

@@ -1,6 +1,7 @@
 """The measure of a survey: a sample of this machine's programs and libraries, against readelf on the same files.
 
-`python bench/surveying.py PATH...` prints what each part of a survey of these paths takes, as docs/survey.md has it.
+`python bench/surveying.py PATH...` prints what each part of a survey of these paths takes, as
+docs/reference/survey.md has it.
 """
 
 from __future__ import annotations

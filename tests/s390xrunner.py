@@ -73,26 +73,12 @@ def differences(program: Path, words: list[bytes], rows: list[Row]) -> tuple[set
         if (expected := outcome(row, old)) is not None and expected != new[row["first"]]:
             wrong.setdefault(word.hex(), []).append(f"gives {new[row['first']]:x} instead of {expected:x}")
     for word, seen in changed.items():
-        mask = covered(said[word])
+        mask = said[word]["changes"]
         if seen & ~mask:
             wrong.setdefault(word.hex(), []).append(f"changes {seen & ~mask:x}")
         if mask & ~seen:
             wrong.setdefault(word.hex(), []).append(f"never changes {mask & ~seen:x}")
     return set(changed), wrong
-
-
-NOT_WRITING = {Effect.NOTHING, Effect.STORE, Effect.COMPARE, Effect.COMPARE_CONSTANT}
-
-
-def covered(row: Row) -> int:
-    """The registers that the decoder says change, as bits."""
-    mask = row["clobbers"]
-    if row["effect"] == Effect.LOAD:
-        for number in range(row["count"]):
-            mask |= 1 << ((row["first"] + number) % 16 if row["count"] > 1 else row["first"])
-    elif row["first"] != NONE and row["effect"] not in NOT_WRITING:
-        mask |= 1 << row["first"]
-    return mask
 
 
 def outcome(row: Row, old: dict[int, int]) -> int | None:

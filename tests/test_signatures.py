@@ -32,8 +32,7 @@ def calls(*documents: Path) -> list[tuple[str, str]]:
     return re.findall(r"`((?:\w+\.)*\w+)\(([^`]*)\)`", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
 
 
-SIGNATURES = calls(DOCS / "api.md")
-CALLS = calls(*sorted(set(DOCS.glob("*.md")) - {DOCS / "api.md"}))
+CALLS = calls(*sorted(set(DOCS.glob("**/*.md")) - {DOCS / "reference" / "library.md"}))
 OBJECTS = {
     "append": "store.append.Append",
     "builder": "sframe.SectionBuilder",
@@ -47,44 +46,12 @@ OBJECTS = {
     "store": "Store",
     "table": "UnwindTable",
 }
-"""What the document calls an object, and its class."""
-METHODS = {
-    "by": "store.Selection",
-    "batches": "Recording",
-    "code_bytes": "table.comparing.Comparison",
-    "columns": "UnwindTable",
-    "labels": "capture.stacks.ThreadStacks",
-    "ranges": "table.comparing.Comparison",
-    "stretches": "table.comparing.Comparison",
-    "proof": "sections.derive.Derived",
-    "relocations": "sections.derive.Derived",
-    "sample": "Process",
-    "shoot": "capture.Stopper",
-    "stop": "capture.Sampler",
-    "take": "capture.Stopper",
-    "through": "store.Selection",
-    "top": "store.Selection",
-    "wait": "capture.recorder.command.Command",
-    "walk": "Walker",
-}
-"""The classes of methods that the document names alone."""
-GIVEN = {
-    "elf_of",
-    "read",
-    "str",
-    "pandas.DataFrame.from_arrow",
-    "polars.DataFrame",
-    "pyarrow.table",
-    "pyarrow.RecordBatchReader.from_stream",
-}
-"""Functions that the caller brings, and Python's and others' own."""
+"""What documents call an object, and its class."""
 
 
 def resolved(name: str) -> Any:
     """What the document means by a name; an object goes before the package of the same name."""
     first, *rest = name.split(".")
-    if not rest and first in METHODS:
-        return member(f"{METHODS[first]}.{first}")
     if rest and first in OBJECTS and hasattr(member(OBJECTS[first]), rest[0]):
         return member(".".join([OBJECTS[first], *rest]))
     return member(name)
@@ -101,49 +68,6 @@ def member(name: str) -> Any:
         else:
             found = import_module(f"{found.__name__}.{part}")
     return found
-
-
-def documented(arguments: str) -> tuple[list[inspect.Parameter], bool]:
-    """The parameters in a text, and whether there are more of them."""
-    text = " ".join(arguments.split())
-    more = text.endswith("...") and not text.endswith("=...")
-    head = text.removesuffix("...").rstrip(", ") if more else text
-    (function,) = ast.parse(f"def f({head}): ...").body
-    assert isinstance(function, ast.FunctionDef)
-    args = function.args
-    parameters = []
-    defaults = [inspect.Parameter.empty] * (len(args.args) - len(args.defaults)) + args.defaults
-    for kind, names, values in (
-        (inspect.Parameter.POSITIONAL_OR_KEYWORD, args.args, defaults),
-        (inspect.Parameter.VAR_POSITIONAL, [args.vararg] if args.vararg else [], [inspect.Parameter.empty]),
-        (inspect.Parameter.KEYWORD_ONLY, args.kwonlyargs, args.kw_defaults),
-    ):
-        for one, value in zip(names, values, strict=False):
-            default = ast.literal_eval(value) if isinstance(value, ast.expr) else inspect.Parameter.empty
-            parameters.append(inspect.Parameter(one.arg, kind, default=default))
-    return parameters, more
-
-
-def told(parameter: inspect.Parameter, other: inspect.Parameter) -> tuple[object, ...]:
-    """What a document says of a parameter; for a default that is no literal it writes `...`."""
-    open_default = other.default is ... and parameter.default is not inspect.Parameter.empty
-    return parameter.name, parameter.kind, ... if open_default else parameter.default
-
-
-@pytest.mark.parametrize(("name", "arguments"), SIGNATURES)
-def test_signatures_in_the_document_are_those_of_the_source(name: str, arguments: str) -> None:
-    if name in GIVEN:
-        return
-    found = resolved(name)
-    if isinstance(found, classmethod | staticmethod):
-        found = found.__func__
-    bound = [one for one in inspect.signature(found).parameters.values() if one.name not in {"self", "cls"}]
-    expected, more = documented(arguments)
-    if more:
-        assert len(bound) > len(expected)
-        bound = bound[: len(expected)]
-    assert [told(one, two) for one, two in zip(bound, expected, strict=False)] == [told(one, one) for one in expected]
-    assert len(bound) == len(expected), [one.name for one in bound]
 
 
 @pytest.mark.parametrize(("name", "arguments"), CALLS)

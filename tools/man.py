@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 STATUS = "Exit status: "
-RANGE = re.compile(r" ?\[\d*(?:<=)?x(?:[<>]=\d+)?\]|; \d*(?:<=)?x(?:[<>]=\d+)?(?=\])")
+RANGE = re.compile(r" ?\[\d*(?:<=)?x(?:[<>]=?\d+)?\]|; \d*(?:<=)?x(?:[<>]=?\d+)?(?=\])")
 """What click says of the range of a number."""
 
 
@@ -89,13 +89,23 @@ def text_of(page: Page, others: list[Page]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def main() -> int:
-    folder = Path(sys.argv[1])
+def every_page() -> list[Page]:
+    """The pages of all commands, from that of `walkback` on."""
+    return list(pages(Page(("walkback",), click.Context(cli, info_name="walkback", **cli.context_settings))))
+
+
+def write(folder: Path) -> int:
+    """Write all pages into a folder; returns how many there are."""
     folder.mkdir(parents=True, exist_ok=True)
-    every = list(pages(Page(("walkback",), click.Context(cli, info_name="walkback", **cli.context_settings))))
+    every = every_page()
     for page in every:
         (folder / f"{page.name}.1").write_text(text_of(page, every))
-    print(f"{len(every)} man pages in {folder}")
+    return len(every)
+
+
+def main() -> int:
+    folder = Path(sys.argv[1])
+    print(f"{write(folder)} man pages in {folder}")
     return 0
 
 

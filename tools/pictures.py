@@ -34,10 +34,10 @@ print length(encode_json([map { {number => $_} } 1 .. 40_000])), "\n";
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, Browser() as browser:
         page = browser.page(flame_graph(Path(folder)), width=1100, height=520)
-        page.screenshot(ROOT / "docs" / "flamegraph.png")
+        page.screenshot(ROOT / "docs" / "pictures" / "flamegraph.png")
         serve(Path(folder), browser)
         page = browser.page(survey(Path(folder)), width=1100, height=520)
-        page.screenshot(ROOT / "docs" / "survey.png")
+        page.screenshot(ROOT / "docs" / "pictures" / "survey.png")
 
 
 def flame_graph(folder: Path) -> Path:
@@ -57,7 +57,7 @@ def serve(folder: Path, browser: Browser) -> None:
         page.wait_for("document.body.ariaBusy === 'false'")
         page.drag("#timeline", 0.2, 0.6)
         page.wait_for("document.body.ariaBusy === 'false'")
-        page.screenshot(ROOT / "docs" / "serve.png")
+        page.screenshot(ROOT / "docs" / "pictures" / "serve.png")
         server.terminate()
 
 

@@ -14,7 +14,7 @@ from walkback.sections.check import check, check_source
 from walkback.sframe.checking import CODES, Finding, Report, Severity
 from walkback.sframe.files import from_bytes
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "findings.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "reference" / "findings.md"
 
 
 def report(content: Content, folder: Path, *, code: str = "") -> Report:

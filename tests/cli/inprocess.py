@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "reference" / "verbs"
 
 
 def run(*args: object) -> Result:
@@ -42,10 +42,14 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
             yield from objects(part)
 
 
-def documented(verb: str, heading: str = "") -> set[str]:
-    """The keys in the tables of the verb's part of the documentation, or of what stands below a heading in that."""
-    part = DOCS.read_text().partition(f"\n## `walkback {verb}`")[2].partition("\n## ")[0]
-    part = part.partition(f"\n### {heading}\n")[2] if heading else part.partition("\n### ")[0]
+def page(verb: str) -> str:
+    """What the documents say of a verb."""
+    return (PAGES / f"{verb}.md").read_text()
+
+
+def documented(verb: str, heading: str = "JSON") -> set[str]:
+    """The keys in the tables below a heading of the verb's page."""
+    part = page(verb).partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     return {
         key
         for line in part.splitlines()

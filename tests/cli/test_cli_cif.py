@@ -12,6 +12,7 @@ import pytest
 
 from capture.targets import THREADS, compiled, started
 from cli.commands import WALKBACK, on_a_terminal, run, told
+from cli.inprocess import page
 from recorded import PID, core, hello, recording
 from walkback.base.errors import UnreadableError
 from walkback.cif.decoding import decode as decode_images
@@ -21,7 +22,6 @@ from walkback.cif.objects import from_json, to_json
 
 pytestmark = pytest.mark.whole
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 IMAGES = ImageMap(
     64,
     "Linux 6.1 (AMD64)",
@@ -272,13 +272,9 @@ def test_bytes_do_not_go_to_a_terminal(tmp_path: Path) -> None:
     assert DATA.hex() in str(on_a_terminal("cif", "encode", "--hex", str(tmp_path / "images.json")))
 
 
-def test_every_option_and_key_is_documented() -> None:
-    own = DOCS.read_text().partition("## `walkback cif`")[2].partition("\n## ")[0]
+def test_every_key_is_documented() -> None:
+    own = page("cif")
     assert own
-    for verb in ("show", "encode", "decode"):
-        assert f"walkback cif {verb}" in own
-        for option in re.findall(r"--[\w-]+", run("cif", verb, "--help").stdout.decode()):
-            assert f"`{option}" in own or option == "--help", option
     for key in ("type", "offset", "bytes", "name", "meaning", "rule", "message", "note"):
         assert f"`{key}`" in own
     for key in ("word", "platform", "images", "path", "build_id", "base", "end"):

@@ -76,6 +76,7 @@ def test_an_example_works(example: str, folder: Path) -> None:
         with served(folder / "stacks", *example.split()[4:]) as server:
             assert server.ask("/store").status == 200
         return
+    example = example.replace("/usr/lib ", "build ")  # which takes minutes
     script = f'sleep 60 & PID=$!; {example}; status=$?; kill "$PID"; exit $status'
     environment = {"PATH": f"{Path(WALKBACK).parent}:/usr/bin:/bin", "HOME": str(folder)}
     done = subprocess.run(

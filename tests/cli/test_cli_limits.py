@@ -44,6 +44,14 @@ def sparse(path: Path, size: int) -> Path:
 # Memory
 
 
+@pytest.mark.parametrize("kilobytes", [50_000, 60_000])
+def test_too_little_memory_for_libraries_is_one_line(kilobytes: int) -> None:
+    command = f'ulimit -v {kilobytes} && exec "$0" check /bin/true'
+    done = subprocess.run(["sh", "-c", command, WALKBACK], capture_output=True, check=False, timeout=PATIENCE)
+    status, line = told(done)
+    assert (status, line.partition(": ")[0], line.count("\n")) == (3, "cannot be run", 0)
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_raw_bytes_that_are_a_hole_are_refused(verb: str, tmp_path: Path) -> None:
     path = sparse(written(tmp_path, small().bytes()), HUGE)

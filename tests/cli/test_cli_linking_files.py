@@ -263,8 +263,8 @@ def unfit(folder: Path) -> list[tuple[list[str | bytes | Path], int, str]]:
             (on(verb, nothing), 1, "there is no .sframe section; `walkback add` makes one")
             for verb in ("convert", "link", "fix")
         ),
-        (on("split", no_object), 1, "there is no .sframe section; `as --gsframe` makes one"),
-        (on("link", no_object, "-r"), 1, "there is no .sframe section; `as --gsframe` makes one"),
+        (on("split", no_object), 1, "there is no .sframe section; `as --gsframe` or `walkback add` makes one"),
+        (on("link", no_object, "-r"), 1, "there is no .sframe section; `as --gsframe` or `walkback add` makes one"),
         *((on(verb, empty), 1, "empty") for verb in ("link", "fix")),
         (on("link", empty_object, "-r"), 1, "empty"),
     ]

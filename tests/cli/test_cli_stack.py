@@ -11,12 +11,10 @@ import pytest
 
 from capture.targets import THREADS, compiled, started
 from cli.commands import run
+from cli.inprocess import page
 from cli.walked import FORMATS, STACK_OF_MAIN, functions, paragraphs, stack
 
 pytestmark = [pytest.mark.whole, pytest.mark.usefixtures("own_cache")]
-
-
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 
 
 # Text
@@ -195,7 +193,7 @@ def test_every_format_of_a_process_and_of_a_core_file(form: str, target: int, ma
     for what in (["--repeat", 3, "--interval", 0, target], [made_core]):
         output = tmp_path / "output"
         done = stack("--format", form, *what, "-o", output)
-        assert (done.returncode, done.stdout) == (0, b"")
+        assert (done.returncode, done.stdout) == (0, b""), done.stderr
         assert b"Traceback" not in done.stderr
         contents = output.read_bytes()
         assert contents
@@ -218,7 +216,7 @@ def test_folded_counts_threads_and_looks(target: int) -> None:
 
 
 def test_json_has_the_documented_keys(target: int, made_core: Path) -> None:
-    own = DOCS.read_text().partition("## `walkback stack`")[2].partition("\n## ")[0]
+    own = page("stack")
     documented = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", own, re.MULTILINE))))
     for what in (["--lines", target], [made_core]):
         done = stack("--json", *what)

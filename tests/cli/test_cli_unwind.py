@@ -15,14 +15,12 @@ import pytest
 
 from capture.targets import THREADS, compiled
 from cli.commands import WALKBACK, run
+from cli.inprocess import page
 from cli.walked import CUT, FOLDED, FORMATS, complaints, unwind
 from perfdata.running import perf
 from recorded import PID, recording
 
 pytestmark = pytest.mark.usefixtures("own_cache")
-
-
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 
 
 # Formats
@@ -100,7 +98,7 @@ def test_the_text_of_perf_script(recorded: Path) -> None:
 
 
 def test_json_has_the_documented_keys(recorded: Path) -> None:
-    own = DOCS.read_text().partition("## `walkback unwind`")[2].partition("\n## ")[0]
+    own = page("unwind")
     documented = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*`) \|", own, re.MULTILINE))))
     done = unwind("--json", recorded)
     assert done.stdout == unwind("--json", "--format", "json", recorded).stdout
@@ -136,7 +134,7 @@ def test_ways_are_compared(recorded: Path, tmp_path: Path) -> None:
 
 
 def test_comparing_as_json_has_the_documented_keys(recorded: Path) -> None:
-    own = DOCS.read_text().partition("## `walkback unwind`")[2].partition("\n## ")[0]
+    own = page("unwind")
     documented = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|[^|]*\|([^|]*)\|", own, re.MULTILINE))))
     one, other = map(json.loads, unwind("--compare", "fp,sframe", "--json", recorded).stdout.splitlines())
     assert (one["method"], other["method"]) == ("fp", "sframe")

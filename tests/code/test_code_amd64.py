@@ -83,15 +83,7 @@ def rows(code: bytes, address: int = 0x1000) -> list[Row]:
 
 def covered(row: Row) -> int:
     """The registers that the decoder says change, as bits."""
-    mask = row["clobbers"]
-    effect = row["effect"]
-    if row["first"] >= 0 and effect not in {Effect.NOTHING, Effect.STORE, Effect.COMPARE, Effect.COMPARE_CONSTANT}:
-        mask |= 1 << row["first"]
-    if effect == Effect.EXCHANGE:
-        mask |= 1 << row["second"]
-    if effect == Effect.LEAVE or row["moved"]:
-        mask |= 1 << row["base"]
-    return mask
+    return row["changes"] | (1 << row["base"] if row["moved"] else 0)
 
 
 @pytest.mark.kernel

@@ -356,7 +356,7 @@ def test_damaged_call_frames_describe_no_more_than_all_code() -> None:
 
 
 def test_every_figure_and_its_columns_are_documented() -> None:
-    text = (Path(__file__).resolve().parents[2] / "docs" / "report.md").read_text()
+    text = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "report.md").read_text()
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     for name, figure in FIGURES.items():
         [row] = [line for line in rows if f"`{name}`" in line.split("|")[1]]

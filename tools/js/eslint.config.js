@@ -4,11 +4,11 @@ import globals from "globals";
 export default [
   {
     ...js.configs.recommended,
-    files: ["src/**/*.js"],
+    files: ["src/**/*.js", "tools/*.js"],
     languageOptions: {globals: globals.browser, sourceType: "module"},
   },
   {
-    files: ["src/**/*.js"],
+    files: ["src/**/*.js", "tools/*.js"],
     linterOptions: {reportUnusedDisableDirectives: "error"},
     rules: {
       eqeqeq: "error",

@@ -21,7 +21,9 @@ LIMIT = click.option(
     help="List at most this many places of each kind.",
 )
 VERIFY = click.option("--verify", is_flag=True, help="Leave out functions whose rules the machine code contradicts.")
-REPAIR = click.option("--repair", is_flag=True, help="Give such functions the rules that the machine code proves.")
+REPAIR = click.option(
+    "--repair", is_flag=True, help="Give such functions the rules that the machine code proves; leave the others out."
+)
 STRICT = click.option(
     "--strict", is_flag=True, help="Exit 1 also if a function is not covered, or is left out by --verify."
 )

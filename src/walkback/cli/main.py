@@ -160,6 +160,10 @@ def main() -> None:
     except WalkbackError as error:
         complain(str(error))
         status = EXIT_UNREADABLE
+    except ImportError as error:  # as of NumPy, which says much, where there is too little memory for its libraries
+        *_, reason = ("", *str(error).splitlines())
+        complain(f"cannot be run: {reason}")
+        status = EXIT_UNREADABLE
     except (click.Abort, KeyboardInterrupt):
         status = _EXIT_INTERRUPTED
     except OSError as error:

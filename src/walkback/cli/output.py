@@ -28,7 +28,9 @@ _NO_MORE = {errno.EMFILE: "ulimit -n", errno.ENFILE: "fs.file-max"}
 """By the error where no more files can be opened, what allows more."""
 
 FILE = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=INPUT_FILE)
-SECTION = click.option("--section", metavar="NAME", help="Use the ELF section of this name.", shell_complete=sections)
+SECTION = click.option(
+    "--section", metavar="NAME", help="Use the ELF section of this name, whatever its type.", shell_complete=sections
+)
 
 
 def _choose_colour(ctx: click.Context, _param: click.Parameter, when: str) -> None:
@@ -51,7 +53,11 @@ COLOUR = click.option(
     help="Colour the output; auto does so on a terminal, unless NO_COLOR is set.",
 )
 CALL_FRAMES = click.option(
-    "--section", metavar="NAME", help="Use the call frame information of this section.", shell_complete=sections
+    "--section",
+    metavar="NAME",
+    help="Use the call frame information of this section, and nothing else. .gopclntab and .orc_unwind are the "
+    "tables of Go and of the kernel.",
+    shell_complete=sections,
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 
@@ -107,7 +113,10 @@ class Address(ParameterType[int]):
 
 
 ADDRESS = click.option(
-    "--address", type=Address(), metavar="A", help="Address at which a raw section is loaded. [default: 0]"
+    "--address",
+    type=Address(),
+    metavar="A",
+    help="Address at which raw section bytes are loaded; only for those. [default: 0]",
 )
 
 

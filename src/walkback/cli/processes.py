@@ -10,8 +10,11 @@ from walkback.base.text import printable
 _WIDEST_COMMAND = 200
 
 
-def process_named(target: str) -> int:
-    """The number of the process that is meant; of several with the name, the user has to choose."""
+def process_named(target: str, *, or_file: bool = False) -> int:
+    """The number of the process that is meant; of several with the name, the user has to choose.
+
+    `or_file` says that the name could have been that of a file, which is not there.
+    """
     if target.isascii() and target.isdigit():
         return int(target)
     from walkback.capture.live.processes import processes_named
@@ -23,4 +26,5 @@ def process_named(target: str) -> int:
         lines = (f"  {pid}  {printable(command)[:_WIDEST_COMMAND]}" for pid, command in sorted(commands.items()))
         message = f"{printable(target)} is the name of {len(commands)} processes; choose one:\n" + "\n".join(lines)
         raise click.UsageError(message)
-    raise UnreadableError("there is no such file, and no running process of this name", file=target)
+    lacking = "there is no such file, and no running process of this name" if or_file else "no such process is running"
+    raise UnreadableError(lacking, file=target or "''")

@@ -29,7 +29,7 @@ _OPTIONS = (
         "--buildid-dir",
         type=EXISTING_FOLDER,
         metavar="DIR",
-        help="Build-ID cache of perf. [default: ~/.debug]",
+        help="Build-ID cache of perf, which keeps recorded files. [default: PERF_BUILDID_DIR, or else ~/.debug]",
     ),
     click.option("--no-debuginfod", is_flag=True, help="Do not ask the servers in DEBUGINFOD_URLS for missing files."),
     click.option(
@@ -40,7 +40,12 @@ _OPTIONS = (
         show_default=True,
         help="Ask servers about at most this many programs and libraries, those of most samples first.",
     ),
-    click.option("-v", "--verbose", is_flag=True, help="Report where files were looked for."),
+    click.option(
+        "-v",
+        "--verbose",
+        is_flag=True,
+        help="Report on standard error where files were looked for, and where they were found.",
+    ),
 )
 
 

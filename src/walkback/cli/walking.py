@@ -27,11 +27,17 @@ SUMMED = tuple(name for name in FORMAT_NAMES if name not in STREAMED)
 _MOST_SHOWN = 20
 """Lines of what could not be had."""
 
-OUTPUT = click.option("-o", "--output", type=OUTPUT_FILE, help="Write to this file. [default: standard output]")
+OUTPUT = click.option(
+    "-o",
+    "--output",
+    type=OUTPUT_FILE,
+    help="Write to this file, which appears once it is complete. [default: standard output]",
+)
 _ONLY = click.option(
     "--only",
     type=click.Choice(["sframe", "cfi", "go", "code", "fp"]),
-    help="Use only this method, for comparison, instead of choosing the best.",
+    help="Use only this method, for comparison: .sframe, or SFrame derived from a file's tables; call frame "
+    "information; Go's table; rules made from the code; frame pointers.",
 )
 _LIMIT = click.option(
     "--max-stack",
@@ -41,16 +47,36 @@ _LIMIT = click.option(
     show_default=True,
     help="Most frames per stack.",
 )
-DEMANGLE = click.option("--demangle/--no-demangle", default=True, help="Demangle C++, Rust, OCaml and Swift names.")
-SHORT_NAMES = click.option("--short-names", is_flag=True, help="Leave out the arguments of templates.")
-LINES = click.option(
-    "--lines/--no-lines", default=True, help="Show source lines and inlined calls, where debug information has them."
+DEMANGLE = click.option(
+    "--demangle/--no-demangle",
+    default=True,
+    help="Demangle C++, Rust, OCaml and Swift names, or show names as in the file.",
 )
-INLINE = click.option("--inline/--no-inline", default=True, help="Show each inlined call as a frame.")
+SHORT_NAMES = click.option(
+    "--short-names", is_flag=True, help="Leave out the arguments of templates: std::vector<...>::push_back."
+)
+LINES = click.option(
+    "--lines/--no-lines", default=True, help="Show source lines and inlined calls, or read no debug information."
+)
+INLINE = click.option(
+    "--inline/--no-inline", default=True, help="Show each inlined call as a frame of its own, or none."
+)
 MARK_INCOMPLETE = click.option(
     "--mark-incomplete", is_flag=True, help="Add an outermost frame, as [incomplete: stack-cut], to incomplete stacks."
 )
-_CACHE = click.option("--cache/--no-cache", default=True, help="Cache the tables and lines of large files on disk.")
+LIMIT = click.option(
+    "--limit", type=click.IntRange(1), metavar="N", help="With --format top: rows per table. [default: 30]"
+)
+_CACHE = click.option(
+    "--cache/--no-cache", default=True, help="Cache the tables and lines of large files on disk, or do not."
+)
+
+
+def check_limit(limit: int | None, form: str | None) -> None:
+    """Refuse `--limit` for a format without tables."""
+    if limit is not None and form != "top":
+        message = "--limit is for --format top"
+        raise click.UsageError(message)
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -101,7 +127,8 @@ def any_complete(ends: np.ndarray, only: Only | None) -> bool:
 
 def complain_of(subject: str, troubles: Sequence[str]) -> None:
     """Say what could not be had, a line each; of many the first."""
-    for line in troubles[:_MOST_SHOWN]:
+    lines = list(dict.fromkeys(troubles))
+    for line in lines[:_MOST_SHOWN]:
         complain(f"{subject}: {line}")
-    if len(troubles) > _MOST_SHOWN:
-        complain(f"{subject}: and {len(troubles) - _MOST_SHOWN} more like these")
+    if len(lines) > _MOST_SHOWN:
+        complain(f"{subject}: and {len(lines) - _MOST_SHOWN} more like these")

@@ -27,12 +27,18 @@ VERSION = click.option(
     help="SFrame version to write. [default: the highest in the input]",
 )
 _PCREL = click.option(
-    "--pcrel", type=click.Choice(["yes", "no"]), help="Whether function starts are relative to their own fields."
+    "--pcrel",
+    type=click.Choice(["yes", "no"]),
+    help="Whether function starts are relative to their own fields, or to the section. [default: yes, or as in "
+    "version 2 from before errata 1]",
 )
 _LEAVE_OUT = click.option(
-    "--leave-out", is_flag=True, help="Omit functions that cannot be expressed or read, and report them."
+    "--leave-out",
+    is_flag=True,
+    help="Leave out functions that cannot be expressed or read, and list them; ignore unknown flags and "
+    "auxiliary headers.",
 )
-_STRICT = click.option("--strict", is_flag=True, help="Exit 1 if a function is omitted.")
+_STRICT = click.option("--strict", is_flag=True, help="Exit 1 if a function is left out; the file is still written.")
 
 
 Subject = str | tuple[str, ...]

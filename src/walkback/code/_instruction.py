@@ -30,10 +30,12 @@ class Instruction:
         self.length = 0
 
     def changes(self) -> cython.ulonglong:
-        """The registers that it changes, as bits."""
+        """The registers that it changes, as bits, but for a base that is moved."""
         found: cython.ulonglong = self.clobbers
         i: cython.int
-        if self.effect == Effect.STORE or self.effect == Effect.COMPARE or self.effect == Effect.COMPARE_CONSTANT:
+        if self.effect == Effect.NOTHING or self.effect == Effect.STORE:
+            return found
+        if self.effect == Effect.COMPARE or self.effect == Effect.COMPARE_CONSTANT:
             return found
         if self.count > 2:
             for i in range(self.count):
@@ -43,6 +45,8 @@ class Instruction:
             found |= _ONE << self.first
         if self.second >= 0 and (self.effect == Effect.EXCHANGE or self.effect == Effect.LOAD):
             found |= _ONE << self.second
+        if self.effect == Effect.LEAVE:
+            found |= _ONE << self.base
         return found
 
     def keeps(self) -> cython.ulonglong:

@@ -4,8 +4,7 @@ import cython
 import numpy as np
 
 from walkback.base.views import takes_views
-from walkback.code.decoding import SLACK
-from walkback.code.machines import AARCH64
+from walkback.code.machines import AARCH64, SLACK
 
 if cython.compiled:
     from cython.cimports.walkback.base.cursor import as_signed
@@ -18,12 +17,15 @@ else:
 
 COLUMNS = (
     "length", "flow", "effect", "condition", "first", "second", "count", "base", "index", "scale", "offset", "width",
-    "signed", "moved", "before", "target", "clobbers",
+    "signed", "moved", "before", "target", "clobbers", "changes",
 )  # fmt: skip
 
 
 def listing(machine, code, address):
-    """A row for each instruction, one behind the other, as an array of 64-bit integers: see `COLUMNS`."""
+    """A row for each instruction, one behind the other, as an array of 64-bit integers: see `COLUMNS`.
+
+    The columns are those of an `Instruction`; `changes` are what its method of that name returns.
+    """
     rows = np.zeros((len(code) // (4 if machine == AARCH64 else 1) + 1, len(COLUMNS)), np.int64)
     return rows[: _listing(machine, np.frombuffer(bytes(code) + bytes(SLACK), np.uint8), len(code), address, rows)]
 
@@ -60,6 +62,7 @@ def _listing(
             rows[row, 14] = found.before
             rows[row, 15] = as_signed(found.target)
             rows[row, 16] = as_signed(found.clobbers)
+            rows[row, 17] = as_signed(found.changes())
             pos += found.length
             row += 1
     return row

@@ -1,6 +1,6 @@
 """One instruction of whichever machine (a face: kernels compile this in).
 
-Up to `SLACK` bytes behind the end are read, though nothing is made of them: the buffer has to be so much longer.
+Up to `SLACK` bytes behind the end are read.
 """
 
 import cython
@@ -11,8 +11,6 @@ import walkback.code.s390x._decode as s390x
 from walkback.code._instruction import Instruction
 from walkback.code.filling import clear
 from walkback.code.machines import AARCH64, AMD64
-
-SLACK = 32
 
 
 @cython.cfunc

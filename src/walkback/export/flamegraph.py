@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from walkback.base.arrays import I64, numbered
+from walkback.base.arrays import I64, distinct, numbered
 from walkback.base.text import base_name, clean, printable
 from walkback.pages.page import plain_data, write_page
 from walkback.stacks.changes import whole_functions
@@ -97,7 +97,7 @@ def _about(profile: Profile) -> str:
         words.append(_duration(int(profile.weight.sum())))
     elif profile.unit != "samples":
         words.append(f"{int(profile.weight.sum()):,} {clean(profile.unit)}")
-    stacks = len(np.unique(profile.stack))
+    stacks = len(distinct(profile.stack))
     words.append(f"{stacks:,} distinct stack{'' if stacks == 1 else 's'}")
     if lost:
         words.append(f"{lost:,} incomplete ({100 * lost / samples:.2f} %)")
@@ -135,7 +135,7 @@ def _joined(one: Profile, other: Profile) -> Profile:
 
 def _same_comm(joined: Profile, before: Profile, after: Profile) -> Profile:
     """If one comm is compared with another, both are one: else everything would be gone and something else there."""
-    (old, new) = (np.unique(profile.comm).tolist() for profile in (before, after))
+    (old, new) = (distinct(profile.comm).tolist() for profile in (before, after))
     if len(old) != 1 or len(new) != 1 or before.comms[old[0]] == after.comms[new[0]]:
         return joined
     return replace(

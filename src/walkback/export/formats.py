@@ -48,3 +48,4 @@ FORMATS = {
         Format("html", "a flame graph in one file", flamegraph.write),
     )
 }
+"""The formats by name."""

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from walkback.base.arrays import I64, U64, Numbers
+from walkback.base.arrays import I64, U64, Numbers, ranked
 from walkback.base.render import LineForm, render
 from walkback.stacks.distinct import Distinct
 
@@ -43,7 +43,7 @@ class Texts:
 
 def formatted(pattern: str, column: Numbers) -> tuple[list[bytes], I64]:
     """A column as text, by an old-style pattern, worked out once a distinct value."""
-    values, numbers = np.unique(column, return_inverse=True)
+    values, numbers = ranked(column)
     return [(pattern % value).encode() for value in values.tolist()], numbers.astype(np.int64)
 
 

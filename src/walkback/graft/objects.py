@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.base.arrays import U32, Records
+from walkback.base.arrays import U32, Records, distinct
 from walkback.base.errors import GraftError
 from walkback.elf import ElfFile, layout
 from walkback.elf.sframe import SECTION_NAME
@@ -138,7 +138,7 @@ def _relocations(
     if wrong.any():
         raise GraftError(f"there is no section {given[wrong][0]} for a relocation")
     sections = numbers[given]
-    symbols, values, count = symbols_of_sections(changed, symtab, np.unique(sections))
+    symbols, values, count = symbols_of_sections(changed, symtab, distinct(sections))
     stored = np.zeros(len(every), layout.RELA[changed.elf.byteorder])
     stored["offset"] = every["offset"]
     stored["info"] = symbols[sections].astype(np.uint64) << np.uint64(32) | every["type"].astype(np.uint64)

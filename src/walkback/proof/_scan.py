@@ -71,9 +71,11 @@ def scan(code, image, ranges, sp, former=None):
     count = len(ranges.start)
     if former is None:
         former = _nothing(len(image.data))
+    else:
+        own = {name: getattr(former, name).copy() for name in ("called", "taken", "targets", "brief")}
+        former = former._replace(**own)
     known = _among(former, ranges)
-    targets, brief = former.targets.copy(), former.brief.copy()
-    called, taken = former.called.copy(), former.taken.copy()
+    called, taken, targets, brief = former.called, former.taken, former.targets, former.brief
     returns = np.zeros(count, np.uint8)
     written, kept = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
     ways, calls, named = Growing(3), Growing(3), Growing(1)
@@ -104,9 +106,10 @@ def scan(code, image, ranges, sp, former=None):
 
 def _nothing(size):
     """What was found before anything is looked at, in an image of `size` bytes."""
-    bits, numbers, rows = np.zeros(size // 8 + 1, np.uint8), np.zeros(0, np.uint64), np.zeros((0, 3), np.uint64)
+    called, taken, targets = (np.zeros(size // 8 + 1, np.uint8) for _ in range(3))
+    numbers, rows = np.zeros(0, np.uint64), np.zeros((0, 3), np.uint64)
     ranges = numbers, np.zeros(0, np.int64), np.zeros(0, np.bool_), numbers, numbers
-    return Scan(*ranges, rows, rows, bits, bits, numbers, bits, np.zeros(size // 2 + 1, np.uint16))
+    return Scan(*ranges, rows, rows, called, taken, numbers, targets, np.zeros(size // 2 + 1, np.uint16))
 
 
 def _among(former, ranges):

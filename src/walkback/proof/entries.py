@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from walkback.base.arch import AARCH64, AMD64, S390X, Machine
-from walkback.base.arrays import U64, Bools, are_among
+from walkback.base.arrays import U64, Bools, are_among, distinct
 from walkback.base.errors import WalkbackError
 from walkback.elf import ElfFile, layout
 from walkback.elf.dynamic import dynamic_entries
@@ -86,7 +86,7 @@ def function_symbols(elf: ElfFile, image: Image, ways: U64) -> U64:
         address = image.addresses(symbols["value"][chosen].astype(np.uint64), section[chosen].astype(np.int32))
         is_local = symbols["info"][chosen] >> 4 == layout.STB_LOCAL
         found.append(address[~(is_local & are_among(address, ways[:, 1]))])
-    return np.unique(np.concatenate(found))
+    return distinct(np.concatenate(found))
 
 
 def _is_alone(ranges: Ranges, ways: U64, machine: Machine) -> Bools:

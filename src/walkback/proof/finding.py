@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U64, Bools, are_among
+from walkback.base.arrays import I64, U8, U64, Bools, are_among, ranked
 from walkback.base.bits import WORD
 from walkback.proof._along import Along
 from walkback.proof._claims import Claims
@@ -131,7 +131,7 @@ def _unchanged(last: _Round, ranges: Ranges, unit: I64, count: I64, known: Known
 
 def _calls_others(last: _Round, known: KnownCode) -> Bools:
     """Which ranges of the last round call functions about which something else is known now."""
-    targets, number = np.unique(last.found.calls[:, 1], return_inverse=True)
+    targets, number = ranked(last.found.calls[:, 1])
     is_other = (known.of_calls(targets) != last.known.of_calls(targets)).any(axis=1)
     found = np.zeros(len(last.start), np.bool_)
     found[last.found.calls[is_other[number.reshape(-1)], 0].astype(np.int64)] = True

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from walkback.base.arch import Machine
-from walkback.base.arrays import I64, U32, U64, Bools, are_among, changes
+from walkback.base.arrays import I64, U32, U64, Bools, are_among, changes, ranked
 from walkback.proof._found import Found
 from walkback.proof.evidence import BEGINS, among_others, judged
 from walkback.proof.finding import Finder
@@ -92,7 +92,7 @@ def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = Fa
     if known_only:
         is_other &= (reasons != Reason.NOT_ENTERED) | are_among(ranges.start, starts.named)
     others = np.flatnonzero(is_other)
-    words, number = np.unique(reasons[others], return_inverse=True)
+    words, number = ranked(reasons[others])
     rules = [OUTERMOST if word == BEGINS else inexpressible(Reason(word)) for word in words.tolist()]
     start, end = ranges.start[others], np.where(reasons == BEGINS, found.straight, found.ends)[others]
     left_out = _table(prover, start, end - start, number.reshape(-1).astype(np.uint32), rules)

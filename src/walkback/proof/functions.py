@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from walkback.base.arch import AARCH64
-from walkback.base.arrays import I64, U64, Bools, are_among
+from walkback.base.arrays import I64, U64, Bools, are_among, distinct, ranked
 from walkback.elf import ElfFile, layout, loaded_addresses
 from walkback.elf.dynamic import dynamic_entries
 from walkback.proof._code import Code
@@ -53,7 +53,7 @@ class Stretches:
         """What is left of it."""
         order = np.argsort(start, kind="stable")
         start, end = start[order], np.maximum.accumulate(end[order])
-        edges = np.unique(np.concatenate((self.start, self.end, start, end)))
+        edges = distinct(np.concatenate((self.start, self.end, start, end)))
         low, high = edges[:-1], edges[1:]
         last = np.searchsorted(start, low, "right") - 1
         covered = (last >= 0) & (end[last.clip(min=0)] > low) if len(start) else np.zeros(len(low), np.bool_)
@@ -75,7 +75,7 @@ class Stretches:
 
     def cut(self, places: U64) -> tuple[U64, I64]:
         """The starts and sizes of its pieces, if each of these places begins one."""
-        start = np.unique(np.concatenate((self.start, places[self.holds(places)])))
+        start = distinct(np.concatenate((self.start, places[self.holds(places)])))
         number = np.searchsorted(self.start, start, "right") - 1
         end = np.minimum(np.append(start[1:], np.uint64(2**64 - 1)), self.end[number])
         return start, (end - start).astype(np.int64)
@@ -152,7 +152,7 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
     # What the program begins with is no part of a function.
     after = behind[behind > entry[0]][:1] if len(entry) else entry
     return Starts(
-        sure=np.unique(np.concatenate((starts, called, behind[taken], after))),
+        sure=distinct(np.concatenate((starts, called, behind[taken], after))),
         outside=outside,
         named=named,
         taken=behind[taken],
@@ -212,7 +212,7 @@ def _coming_back(image: Image, seen: Scan) -> U64:
     behind = behind.astype(np.int64)
     # Where other code jumps, or functions may begin, they show nothing.
     is_clear = (behind == 0) | (~bits_at(seen.targets, behind) & (_at(image, behind) % _ALIGNED != 0))
-    found, number = np.unique(target[is_clear], return_inverse=True)
+    found, number = ranked(target[is_clear])
     return found[np.bincount(number, behind[is_clear] == 0) * _SELDOM < np.bincount(number)]
 
 

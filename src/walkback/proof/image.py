@@ -12,7 +12,7 @@ import numpy as np
 
 from walkback.base.arch import MACHINES, ByteOrder
 from walkback.base.arrays import I32, I64, U8, U64
-from walkback.code.decoding import SLACK
+from walkback.code.machines import SLACK
 from walkback.elf import ElfFile, layout, loaded_addresses, machine_of
 from walkback.elf.opened import copy_into
 from walkback.proof.relocate import relocate

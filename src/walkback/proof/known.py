@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U16, U64, are_among
+from walkback.base.arrays import I64, U8, U16, U64, are_among, distinct, ranked
 from walkback.base.bits import WORD
 from walkback.proof._scan import Scan
 from walkback.proof.ranges import Ranges, come_back
@@ -64,11 +64,11 @@ def known_code(
     returns = seen.returns | are_among(ranges.start, again)
     may = come_back(ranges, returns, seen.ways, silent_by_name)
     by_name = np.array(silent_by_name, np.uint64)
-    silent = np.unique(np.concatenate((by_name, ranges.start[~may], _ends(seen, ranges.start))))
-    keeping = np.unique(keeping)
+    silent = distinct(np.concatenate((by_name, ranges.start[~may], _ends(seen, ranges.start))))
+    keeping = distinct(keeping)
     back = may & ~are_among(ranges.start, silent) & ~are_among(ranges.start, keeping)
     start = ranges.start[back]
-    others = np.unique(seldom[~are_among(seldom, silent) & ~are_among(seldom, start)])
+    others = distinct(seldom[~are_among(seldom, silent) & ~are_among(seldom, start)])
     functions = np.concatenate((silent, others, keeping, start))
     kind = np.full(len(functions), Back.ALWAYS, np.uint8)
     kind[are_among(functions, seldom)] = Back.SELDOM
@@ -97,5 +97,5 @@ def _ends(seen: Scan, start: U64) -> U64:
     last = seen.ways[seen.ways[:, 2] == Way.LAST_CALL, 1]
     _, target, behind = seen.calls[are_among(seen.calls[:, 1], last[~are_among(last, start)])].T
     goes_on = (behind > 0) & (seen.targets[behind >> 3] >> (behind & 7).astype(np.uint8) & 1 == 0)
-    found, number = np.unique(target, return_inverse=True)
+    found, number = ranked(target)
     return found[np.bincount(number, goes_on) * _SELDOM <= np.bincount(number)]

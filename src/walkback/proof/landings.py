@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from walkback.base.arrays import I64, U64
+from walkback.base.arrays import I64, U64, distinct
 from walkback.dwarf import _landings
 from walkback.dwarf.files import FrameSource
 from walkback.dwarf.others import program_reader
@@ -68,7 +68,7 @@ def _areas(elf: ElfFile, source: FrameSource) -> Iterator[tuple[int, I64, U64]]:
         place = relocations.table["offset"].astype(np.int64)
         number = np.searchsorted(fdes.position, place, "right") - 1
         behind = (number >= 0) & (place > fdes.start_field[number.clip(min=0)]) if len(fdes.position) else number > 0
-        for index in np.unique(targets["section"][behind]).tolist():
+        for index in distinct(targets["section"][behind]).tolist():
             if 0 < index < len(elf.sections) and elf.section_name(index).startswith(_AREAS):
                 chosen = behind & (targets["section"] == index)
                 area = targets["value"][chosen].astype(np.int64) + relocations.table["addend"][chosen]

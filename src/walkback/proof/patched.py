@@ -15,7 +15,7 @@ import numpy as np
 from walkback.base.arch import AARCH64, AMD64, MACHINES, ByteOrder
 from walkback.base.arrays import I64, U8, U64
 from walkback.base.errors import WalkbackError
-from walkback.code.decoding import SLACK
+from walkback.code.machines import SLACK
 from walkback.elf import ElfFile, layout
 from walkback.proof._scan import Scan
 from walkback.proof.image import Image

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from walkback.base.arch import Machine
-from walkback.base.arrays import I64, U8, U64, Bools
+from walkback.base.arrays import I64, U8, U64, Bools, distinct
 from walkback.proof import _tally
 from walkback.proof._walk import Walk
 from walkback.proof.ranges import Ranges, Units, range_at
@@ -95,7 +95,7 @@ class Proof:
         found: list[Verdict | None] = [None] * len(address)
         number = range_at(self.ranges, address)
         unit = np.where(number < 0, -1, self.units.number[number]) if len(self.ranges.start) else number
-        for one in np.unique(unit[unit >= 0]).tolist():
+        for one in distinct(unit[unit >= 0]).tolist():
             chosen = np.flatnonzero(unit == one)
             worst = self._worst(one, address[chosen], size[chosen])
             for at, verdict in zip(chosen.tolist(), worst.tolist(), strict=True):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among, runs
+from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among, distinct, runs
 from walkback.proof.values import Way
 
 
@@ -138,7 +138,7 @@ def reached_from(marks: Bools, source: I64, target: I64) -> Bools:
     found, new = marks.copy(), np.flatnonzero(marks)
     while len(new):
         first, end = np.searchsorted(source, new, "left"), np.searchsorted(source, new, "right")
-        new = np.unique(target[runs(first, end - first)])
+        new = distinct(target[runs(first, end - first)])
         new = new[~found[new]]
         found[new] = True
     return found

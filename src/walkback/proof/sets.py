@@ -255,7 +255,7 @@ def _expressions(table: UnwindTable, source: FrameSource | None) -> tuple[list[E
     words = frames.rule_words[frames.row_rule, 0]
     lost = is_lost[table.row_rule[: len(words)]]
     lost &= (words & np.uint64(KIND_MASK)) == RuleKind.EXPRESSION
-    for word in np.unique(words[lost]).tolist():
+    for word in distinct(words[lost]).tolist():
         result = chain(block_at(frames.data, word >> OFFSET_SHIFT), frames.byteorder)
         if result is not None and 1 < len(result[1]) <= _LOADS:
             register, offsets = result
@@ -274,7 +274,7 @@ def _saved_stacks(table: UnwindTable, source: FrameSource | None) -> tuple[list[
     row_stack = np.zeros(len(frames.row_rule), np.int64)
     words = frames.rule_words[frames.row_rule, 3]
     saved = (words & np.uint64(KIND_MASK)) == RuleKind.AT_CFA
-    for word in np.unique(words[saved]).view(np.int64).tolist():
+    for word in distinct(words[saved]).view(np.int64).tolist():
         row_stack[np.flatnonzero(saved & (words.view(np.int64) == word))] = len(found)
         found.append([(table.machine.sp, CFA_BASE, 1, word >> OFFSET_SHIFT, 0, 0, 0)])
     return found, row_stack

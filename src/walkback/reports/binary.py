@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from walkback.base.arrays import Bools
+from walkback.base.arrays import Bools, distinct
 from walkback.base.replace import replacing
 from walkback.base.text import printable
 from walkback.elf import DEBUG_ROOTS, Input, one_elf
@@ -163,7 +163,7 @@ def _sframe(functions: ListedFunctions) -> dict[str, Any] | None:
 
 
 def _section_names(functions: ListedFunctions, comparison: Comparison) -> dict[int, str]:
-    return {section: functions.section_name(section) for section in np.unique(comparison.section).tolist()}
+    return {section: functions.section_name(section) for section in distinct(comparison.section).tolist()}
 
 
 # Columns

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from walkback.base.arrays import I64, U64, Bools
+from walkback.base.arrays import I64, U64, Bools, distinct
 from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.dwarf.frames import Fdes
 from walkback.elf import ElfFile, FileSearch
@@ -85,7 +85,7 @@ class ListedFunctions:
         """How many functions there are; some are in several pieces, which `len` counts."""
         if self.read is not None:
             return self.read.functions
-        return len(np.unique(self.table.range_origin))
+        return len(distinct(self.table.range_origin))
 
     @cached_property
     def comparison(self) -> Comparison | None:

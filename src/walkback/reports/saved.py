@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from walkback.base.arrays import I32, I64, U16, U32, U64, Records
+from walkback.base.arrays import I32, I64, U16, U32, U64, Records, ranked
 from walkback.base.errors import DwarfError
 from walkback.dwarf.expressions import block_at, part_of, value
 from walkback.dwarf.files import FrameSource, in_code
@@ -81,12 +81,12 @@ def saved_registers(elf: ElfFile, sources: Sequence[FrameSource], table: UnwindT
 def _with_stack_pointer(side: SideTable) -> SideTable:
     """The same table with the rules of the stack pointer in its sets, where there are any."""
     frames = side.frames
-    distinct, numbers = np.unique(np.append(frames.rule_words[:, 3], np.uint64(0)), return_inverse=True)
+    distinct, numbers = ranked(np.append(frames.rule_words[:, 3], np.uint64(0)))
     if len(distinct) == 1:
         return side
     # Set 0 stays the one of rows that have no rule of either.
     keys = side.row_set.astype(np.int64) * len(distinct) + numbers[frames.row_rule]
-    pairs, row_set = np.unique(np.append(keys, 0), return_inverse=True)
+    pairs, row_set = ranked(np.append(keys, 0))
     former, word = pairs // len(distinct), distinct[pairs % len(distinct)]
     count = np.diff(side.first)[former]
     entry = np.arange(int(count.sum())) + np.repeat(side.first[former] - (np.cumsum(count) - count), count)
@@ -165,6 +165,6 @@ def _keys(*places: tuple[I32, U64]) -> list[I64 | U64]:
     sections = [section for section, _ in places]
     if all((section == -1).all() for section in sections):
         return [address for _, address in places]
-    distinct, rank = np.unique(np.concatenate([address for _, address in places]), return_inverse=True)
+    distinct, rank = ranked(np.concatenate([address for _, address in places]))
     ranks = np.split(rank, np.cumsum([len(section) for section in sections])[:-1])
     return [section.astype(np.int64) * len(distinct) + its for section, its in zip(sections, ranks, strict=True)]

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from walkback.base.arrays import I64, Bools
+from walkback.base.arrays import I64, Bools, distinct
 from walkback.base.errors import ArgumentError, GraftError, WalkbackError
 from walkback.base.text import counted
 from walkback.elf import ElfFile, Input, is_archive, is_elf
@@ -116,7 +116,7 @@ class CallFrames:
         plain = (functions.pc_type[owner] != layout.PC_TYPE_MASK) & (low < high)
         text = np.full(len(rows), -1) if section.code_section is None else section.code_section[owner]
         unlike = np.isin(comparison.verdict, (Verdict.DIFFERENT, Verdict.ONLY_OTHER))
-        for number in np.unique(text).tolist():
+        for number in distinct(text).tolist():
             here = text == number
             chosen = unlike & (comparison.section == number)
             order = np.argsort(comparison.start[chosen])

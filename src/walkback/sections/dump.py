@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from walkback.base.arrays import I64, U64, runs
+from walkback.base.arrays import I64, U64, distinct, runs
 from walkback.base.errors import MissingError, WalkbackError
 from walkback.base.render import LineForm, render
 from walkback.base.text import counted, encoded, printable
@@ -77,7 +77,7 @@ class TableView:
     def faults(self) -> int:
         """How many of the functions cannot be read whole."""
         read, origin = self.read, self.read.table.range_origin
-        bad = int((read.faults[np.unique(origin[self.chosen])] != 0).sum())
+        bad = int((read.faults[distinct(origin[self.chosen])] != 0).sum())
         return bad + (len(read.unplaced) if len(self.chosen) == len(origin) else 0)
 
     @cached_property

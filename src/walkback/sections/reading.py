@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U64, Bools, ends_of, marked, runs, sums
+from walkback.base.arrays import I64, U8, U64, Bools, distinct, ends_of, marked, runs, sums
 from walkback.base.errors import ArgumentError, MissingError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.base.text import printable
@@ -131,7 +131,7 @@ class ReadTables(OneLine):
 
     def shares(self) -> list[Share]:
         """What each source gives, in their order."""
-        there = np.concatenate((np.unique(self.table.range_origin), self.unplaced))
+        there = np.concatenate((distinct(self.table.range_origin), self.unplaced))
         functions = np.bincount(self.sources_of(there), minlength=len(self.sources)).tolist()
         sizes = sums(self.sources_of(self.table.range_origin), self.table.range_size, len(self.sources)).tolist()
         return [Share(*one) for one in zip(self.sources, functions, sizes, strict=True)]

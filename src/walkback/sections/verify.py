@@ -10,7 +10,7 @@ from itertools import islice
 
 import numpy as np
 
-from walkback.base.arrays import U64
+from walkback.base.arrays import U64, distinct
 from walkback.base.columns import NamedColumns
 from walkback.base.errors import MissingError, WalkbackError
 from walkback.base.oneline import OneLine
@@ -140,7 +140,7 @@ class Verified(OneLine):
 
     @property
     def assumed(self) -> int:
-        """Bytes of code that agrees with the table where it begins or on the surest way; `reasons` has why."""
+        """Bytes of code whose rules are right if something holds that the code does not show; `reasons` has why."""
         return self._bytes_of(Verdict.ASSUMED)
 
     @property
@@ -295,7 +295,7 @@ def explained(source: Input, wanted: str, *, table: str | None = None) -> Iterat
             is_given |= bool(given)
             stretches = [(address, address + 1) for address in given] or _named(prover, wanted)
             for one, only in _verified_tables(prover, table, stretches):
-                for address in np.unique(only).tolist():
+                for address in distinct(only).tolist():
                     if one.proof.unit_of(address) is None:
                         absent = True
                         continue

@@ -15,10 +15,12 @@ from walkback.base.views import takes_views
 
 if cython.compiled:
     from cython.cimports.walkback.base.intern import Interner
+    from cython.cimports.walkback.base.loading import load8
     from cython.cimports.walkback.sframe import layout
     from cython.cimports.walkback.sframe.section import RowFault
 else:
     from walkback.base.intern import Interner
+    from walkback.base.loading import load8
     from walkback.sframe import layout
     from walkback.sframe.section import RowFault
 
@@ -94,7 +96,7 @@ def _decode(
                     break
                 row_start[row] = start
                 if length <= 7 and end - pos >= 8:
-                    head: cython.ulonglong = _load8(buffer, pos) & (_WORD >> (64 - 8 * length))
+                    head: cython.ulonglong = load8(buffer, pos) & (_WORD >> (64 - 8 * length))
                     row_shape[row] = interner.add_short(head, pos, length, fde_type[f])
                 else:
                     row_shape[row] = interner.add(pos, length, fde_type[f])
@@ -326,22 +328,8 @@ def _u32(buffer: cython.const[cython.uchar][::1], pos: cython.Py_ssize_t, big: c
 @cython.nogil
 @cython.boundscheck(False)
 @cython.exceptval(check=True)
-def _load8(buffer: cython.const[cython.uchar][::1], pos: cython.Py_ssize_t) -> cython.ulonglong:
-    """Eight bytes, the first lowest; the caller knows that they are there. Compilers make one load of it."""
-    i: cython.Py_ssize_t
-    value: cython.ulonglong = 0
-    for i in range(8):
-        value |= cython.cast(cython.ulonglong, buffer[pos + i]) << (8 * i)
-    return value
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.boundscheck(False)
-@cython.exceptval(check=True)
 def _store8(buffer: cython.uchar[::1], pos: cython.Py_ssize_t, value: cython.ulonglong) -> cython.int:
-    """The inverse of `_load8`."""
+    """The inverse of `load8`."""
     i: cython.Py_ssize_t
     for i in range(8):
         buffer[pos + i] = (value >> (8 * i)) & 0xFF

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from walkback.base.arch import AARCH64, AMD64, ByteOrder, Machine, check_address, check_byteorder
-from walkback.base.arrays import I32, I64, U8, U32, U64, Bools
+from walkback.base.arrays import I32, I64, U8, U32, U64, Bools, distinct
 from walkback.base.errors import ArgumentError, InexpressibleError
 from walkback.base.oneline import OneLine
 from walkback.sframe import _rows, layout
@@ -237,7 +237,7 @@ def _out_of_reach(section: Section, entries: _Entries) -> list[Refused]:
         return []
     start = section.functions.start
     far = (start < -(2**31)) | (start >= 2**31)
-    return [Refused(int(i), None, Refusal.FUNCTION_REACH) for i in np.unique(entries.range[far])]
+    return [Refused(int(i), None, Refusal.FUNCTION_REACH) for i in distinct(entries.range[far])]
 
 
 def _shapes(plan: Plan, row_rule: U32, entry_flex: Bools, rows: I64) -> tuple[U32, Shapes]:

@@ -2,7 +2,7 @@
 
 Read were: the GNU C Library 2.43 (`sysdeps/generic/sframe*.c`), and Linux's readers for user space and for the arm64
 kernel (`kernel/unwind/sframe.c`, `kernel/unwind/user.c`, `arch/arm64/kernel/stacktrace.c`) in the newest published
-revisions; docs/consumers.md says which.
+revisions; docs/reference/consumers.md says which.
 """
 
 from __future__ import annotations

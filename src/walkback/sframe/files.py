@@ -40,7 +40,7 @@ from walkback.symbols.plt import PltNames
 from walkback.table.table import UnwindTable
 
 _WHO_MAKES = {
-    elf_layout.ET_REL: "; `as --gsframe` makes one",
+    elf_layout.ET_REL: "; `as --gsframe` or `walkback add` makes one",
     elf_layout.ET_EXEC: "; `walkback add` makes one",
     elf_layout.ET_DYN: "; `walkback add` makes one",
 }

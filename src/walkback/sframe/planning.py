@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from walkback.base.arch import AARCH64, S390X, Machine
-from walkback.base.arrays import I64, Bools
+from walkback.base.arrays import I64, Bools, first_of_each
 from walkback.base.errors import InexpressibleError
 from walkback.sframe import layout
 from walkback.sframe.words import Coding, Refusal, default_coding, flex_coding
@@ -101,7 +101,7 @@ def refusals_of(plan: Plan) -> list[Refused]:
     needs_more = (table.rows_where(plan.default.refusal != 0) > 0) & ~plan.is_flex
     reasons = np.where(needs_more[owner], coding.refusal[table.row_rule[rows]], 0)
     wrong = np.flatnonzero(reasons)
-    for index, first in zip(*np.unique(owner[wrong], return_index=True), strict=True):
+    for index, first in zip(*first_of_each(owner[wrong]), strict=True):
         row = int(wrong[first])
         found.setdefault(int(index), Refused(int(index), int(rows[row]), Refusal(int(reasons[row]))))
     return [found[index] for index in sorted(found)]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from walkback.base.arch import AARCH64, S390X, Machine
-from walkback.base.arrays import I32, I64, U8, U32, Bools
+from walkback.base.arrays import I32, I64, U8, U32, Bools, distinct
 from walkback.base.errors import InexpressibleError
 from walkback.base.intern import intern_records
 from walkback.sframe import layout
@@ -204,7 +204,7 @@ def _without_unreliable(section: Section, rules: RuleArray, row_rule: U32, reaso
     """Replace the rules of unreliable functions by their reason."""
     numbers = np.zeros(int(reasons.max()) + 1, np.uint32)
     extra: list[tuple[Any, ...]] = []
-    for reason in np.unique(reasons[reasons > 0]):
+    for reason in distinct(reasons[reasons > 0]):
         numbers[reason] = len(rules) + len(extra)
         extra.append(inexpressible(Reason(int(reason))).record())
     owner_reason = np.repeat(reasons, section.functions.rows)

@@ -14,7 +14,7 @@ from typing import Self
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U64, Bools, Numbers, runs
+from walkback.base.arrays import I64, U8, U64, Bools, Numbers, distinct, runs
 from walkback.base.columns import Columnar, NamedColumns
 from walkback.base.oneline import OneLine
 from walkback.base.text import base_name
@@ -314,7 +314,7 @@ class Profile(OneLine, Columnar):
     def marked(self) -> Self:
         """The same with an outermost frame such as `[incomplete: no-table]` for stacks that are not complete."""
         ends = self.end if self.timeline is None else np.concatenate((self.end, self.timeline.end))
-        used = np.unique(ends[ends != End.COMPLETE]).tolist()
+        used = distinct(ends[ends != End.COMPLETE]).tolist()
         if not used:
             return self
         frame_of_end = np.full(256, -1, np.int64)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from walkback.base.arrays import I64, Bools
+from walkback.base.arrays import I64, Bools, distinct
 from walkback.base.oneline import OneLine
 from walkback.stacks.functions import FunctionStacks, functions_of, once_a_stack
 from walkback.stacks.profile import Profile
@@ -68,7 +68,7 @@ def _neighbours(functions: FunctionStacks[tuple[str, str]], places: I64) -> list
     begins = np.searchsorted(places, functions.first).astype(np.int64)
     names, numbers = functions.names, functions.stacks[places]
     total = once_a_stack(begins, numbers, functions.stack_weight, len(names))
-    seen = np.unique(numbers)
+    seen = distinct(numbers)
     order = seen[np.argsort(np.invert(total[seen]), kind="stable")]
     return [Neighbour(names[number][0], names[number][1], int(total[number])) for number in order.tolist()]
 

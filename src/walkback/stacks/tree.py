@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.base.arrays import I64, U64, Numbers, sums
+from walkback.base.arrays import I64, U64, Numbers, ranked, sums
 from walkback.stacks.distinct import Distinct
 
 
@@ -66,7 +66,7 @@ class PrefixTree:
         for begin, end in levels[1:]:
             outer = self.parent[begin:end]
             above[begin:end] = np.where(stays[outer], outer, above[outer])
-        kept, (rests, rest_of) = np.flatnonzero(stays), np.unique(above[~stays], return_inverse=True)
+        kept, (rests, rest_of) = np.flatnonzero(stays), ranked(above[~stays])
         depth = np.repeat(np.arange(len(levels)), np.diff(self.depth_first))
         depths = np.concatenate((depth[kept], np.where(rests >= 0, depth[rests] + 1, 0)))
         order = np.argsort(depths, kind="stable")

@@ -80,33 +80,7 @@ COLUMNS: Final = {
     | _numbers("offset", "count"),
     "troubles": _texts("path", "member", "what", "message"),
 }
-"""The tables of a part.
-
-units      What was examined: a file on the disk, with its size and its time of change in nanoseconds.
-places     Where each content was found: in `path`, or in the file `member` of the archive or package `path`.
-           Members of members stand in brackets: `usr/lib/libc.a(printf.o)`.
-files      Each distinct content once. `content` is its digest. `outcome`: one of OUTCOMES. `machine`: as walkback calls
-           it, else `EM_` and the number. `kind`: of `identify.kinds`, or `core`. `producer`, `language`:
-           `unknown` where nothing shows them. `producer_evidence`: what shows them. `source`: the section that SFrame
-           is derived from. `from_cfi` to `from_code`: `code_bytes` by the kind of table that the code is described by,
-           of what is made from the code only where it has a rule.
-           `functions` to `shadowed`: as `Derived` has them for version 3; `rows`: of the table that is
-           to be said. `fp_functions`: functions that have a row whose CFA counts from the frame pointer; `fp_bytes`:
-           code where it does; `fp_saved`: functions that have a row where the caller's frame pointer is saved. Then
-           what version 3 would carry besides to replace `.eh_frame`. Numbers are NULL where nothing was measured.
-versions   What each version of SFrame would take: as `walkback size` has it. `impossible`: why it cannot be made.
-           `proved`: that the bytes say what the source says.
-sframe     What SFrame the file has: sizes, how many findings `check` has and the worst of their severities, and code by
-           what `compare` finds between it and the call frame information.
-proofs     What `walkback verify` finds in the table of the section `source`, if the survey was asked to verify:
-           functions, and bytes of code by verdict and by reason. `error`: why it could not be verified.
-functions  Functions to look at. `about`: `uncovered` (`version` cannot have it; `code` and `message` say
-           why), `finding` (of `check`, at the byte `offset` of `section`), `different` (the SFrame does not say what
-           the call frame information does) or `wrong` (the code contradicts the table; `code` is the pattern).
-           `section` and `address` are the place of the code; the section is NULL in linked files. `count` is 1, or more
-           where the findings of a rule are too many to be listed.
-troubles   What could not be looked into, and the archives that broke off.
-"""
+"""The tables of a part: each column and its type; `meanings` describes them."""
 TABLES: Final = tuple(COLUMNS)
 
 ORDER: Final = {

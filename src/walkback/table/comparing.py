@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.base.arrays import I32, I64, U8, U64, changes
+from walkback.base.arrays import I32, I64, U8, U64, changes, distinct
 from walkback.base.errors import InexpressibleError
 from walkback.base.intern import intern_records
 from walkback.base.oneline import OneLine
@@ -79,7 +79,7 @@ class Comparison(OneLine):
     def ranges(self, verdict: Verdict) -> int:
         """How many functions have such code: of the first table, or if it has none of the other."""
         sides = ((self.one, self.verdicts_one), (self.other, self.verdicts_other))
-        counts = [len(np.unique(table.range_origin[bits & (1 << verdict) != 0])) for table, bits in sides]
+        counts = [len(distinct(table.range_origin[bits & (1 << verdict) != 0])) for table, bits in sides]
         return counts[1] if verdict == Verdict.ONLY_OTHER else counts[0] or counts[1]
 
     def stretches(self, verdict: Verdict) -> Iterator[Stretch]:

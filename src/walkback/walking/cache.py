@@ -19,7 +19,7 @@ from walkback.elf import layout as elf_layout
 from walkback.elf.golang import FUNCTIONS
 from walkback.walking.moduletable import WHOLE, ModuleTable, Tables, code_size, may_need_code, module_table, no_table
 
-_FORMAT = 13
+_FORMAT = 14
 _SMALL = 1 << 20
 """Bytes of tables that are made as soon as looked up."""
 _LITTLE = 32

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from walkback.base.arch import AMD64, Machine
-from walkback.base.arrays import I64, U8, U32, U64, concatenated, runs
+from walkback.base.arrays import I64, U8, U32, U64, concatenated, ranked, runs
 from walkback.base.errors import DwarfError
 from walkback.dwarf.frames import Frames
 from walkback.dwarf.others import SideTable, expression_at, side_table
@@ -228,7 +228,7 @@ def _pairs(rule: U32, chosen: U32, sets: int) -> tuple[I64, I64, U32]:
         number[distinct] = np.arange(len(distinct), dtype=np.uint32)
         numbers = number[keys]
     else:
-        distinct, inverse = np.unique(keys, return_inverse=True)
+        distinct, inverse = ranked(keys)
         numbers = inverse.astype(np.uint32)
     return distinct // sets, distinct % sets, numbers
 
@@ -287,7 +287,7 @@ class _Expressions:
         """The operands, where those that are places of expressions become their numbers."""
         operand = place.copy()
         uses = np.isin(op, _USES_EXPRESSION)
-        places, inverse = np.unique(place[uses], return_inverse=True)
+        places, inverse = ranked(place[uses])
         found = [self._number(one) for one in places.tolist()]
         operand[uses] = np.array(found, np.int64)[inverse]
         return operand

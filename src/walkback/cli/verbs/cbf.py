@@ -113,14 +113,16 @@ class _Printed:
 )
 @INPUT
 @FROM
-@click.option("--lenient", is_flag=True, help="Keep the frames before an error, as Swift's reader does.")
+@click.option(
+    "--lenient", is_flag=True, help="Keep the frames before an error, as Swift's reader does; report it, and exit 1."
+)
 @click.option(
     "--limit",
     type=click.IntRange(1, 1 << 26),
     metavar="N",
     default=1 << 16,
     show_default=True,
-    help="Print at most this many frames of a backtrace.",
+    help="Print at most this many frames of a backtrace, mark it as truncated, and exit 1.",
 )
 @click.option(
     "--limit-all",
@@ -129,9 +131,14 @@ class _Printed:
     metavar="N",
     default=1 << 20,
     show_default=True,
-    help="Print at most this many frames of all backtraces together.",
+    help="Print at most this many frames of all backtraces together, count the backtraces left out, and exit 1.",
 )
-@click.option("--images", metavar="FILE", type=INPUT_FILE, help="Name frames with this image map, in CIF.")
+@click.option(
+    "--images",
+    metavar="FILE",
+    type=INPUT_FILE,
+    help="Name frames with this image map, in CIF. [default: the one beside a backtrace in Swift's JSON]",
+)
 @file_options
 @LINES
 @INLINE

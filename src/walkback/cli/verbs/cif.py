@@ -84,7 +84,7 @@ def show(ctx: click.Context, source: str, form: str, as_json: bool) -> None:
 )
 @INPUT
 @FROM
-@click.option("--lenient", is_flag=True, help="Keep the images that can be read.")
+@click.option("--lenient", is_flag=True, help="Keep the images that can be read, and report the errors.")
 @JSON
 @click.pass_context
 def decode(ctx: click.Context, source: str, form: str, lenient: bool, as_json: bool) -> None:
@@ -121,7 +121,12 @@ def decode(ctx: click.Context, source: str, form: str, lenient: bool, as_json: b
     ),
 )
 @click.argument("source", metavar="[SOURCE]", required=False, type=INPUT_FILE)
-@click.option("--pid", type=click.IntRange(1), metavar="PID", help="A live process, or a process of the recording.")
+@click.option(
+    "--pid",
+    type=click.IntRange(1),
+    metavar="PID",
+    help="A live process, or a process of the recording; required if that has several.",
+)
 @click.option("--exe", type=INPUT_FILE, metavar="FILE", help="The program of a core file.")
 @file_options
 @click.option(

@@ -36,8 +36,18 @@ _FINE = {"proved", "not reached"}
 @verb("walkback compare a.out", "walkback compare hello hello.sframe@0x2000")
 @click.argument("files", metavar="FILE [OTHER]", nargs=-1, required=True, type=PLACED_FILE)
 @click.option("--each", is_flag=True, help="Take any number of files, and compare the two tables of each.")
-@click.option("--section", metavar="NAME", help="Use this section of the first file.", shell_complete=sections)
-@click.option("--other-section", metavar="NAME", help="Use this section of the other file.", shell_complete=sections)
+@click.option(
+    "--section",
+    metavar="NAME",
+    help="Use this section of the first file, also .gopclntab or .orc_unwind.",
+    shell_complete=sections,
+)
+@click.option(
+    "--other-section",
+    metavar="NAME",
+    help="Use this section of the other file, also .gopclntab or .orc_unwind.",
+    shell_complete=sections,
+)
 @source_option(default=None, text="Use these tables of the first file, or the rules that its code shows.")
 @source_option("--other-source", "other_tables", default=None, text="Use these of the other file.")
 @click.option("--verify", is_flag=True, help="Say of each different rule whether the machine code proves it.")

@@ -40,7 +40,7 @@ _VERSION = click.option(
     type=click.Choice(["merged", "as-written"]),
     default="merged",
     show_default=True,
-    help="Only rows that change the rule, or every row that an assembler would write.",
+    help="Write rows only where the rule changes, or the rows that GNU as would write, in its order and widths.",
 )
 @SOURCE
 @CALL_FRAMES

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     type=click.Choice(["execution", "linking"]),
     default="execution",
     show_default=True,
-    help="One index, or whole sections one after the other.",
+    help="Write one sorted index, or complete sections one after the other.",
 )
 @VERSION
 @FOR

@@ -34,17 +34,17 @@ _WIDEST = 72
     type=OUTPUT_FILE,
     help="Write a page of HTML; with --json or --csv, write that.",
 )
-@click.option("--title", metavar="TEXT", help="Title of the page.")
+@click.option("--title", metavar="TEXT", help="Title of a survey's page. [default: the name of the folder]")
 @click.option(
     "--figure",
     "names",
     metavar="NAME",
     multiple=True,
-    help="Show only this figure; may be repeated.",
+    help="Show only this figure: all its rows, and for a survey its SQL; may be repeated.",
     shell_complete=figures,
 )
 @MEASURED
-@click.option("--csv", "as_csv", is_flag=True, help="Print the rows of one figure as CSV.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print the rows of one figure, selected with --figure, as CSV.")
 @JSON
 @click.pass_context
 def report(

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 @click.argument("file", type=INPUT_FILE)
 @IN_PLACE
 @VERSION
-@click.option("--suffix", is_flag=True, help="Name sections .sframe.SECTION, for --gc-sections of GNU ld since 2.46.")
+@click.option(
+    "--suffix",
+    is_flag=True,
+    help="Name sections .sframe.SECTION, for objects that GNU ld 2.46 or later links with --gc-sections.",
+)
 @options
 @click.pass_context
 def split(

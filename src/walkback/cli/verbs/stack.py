@@ -46,9 +46,13 @@ EXIT_INTERRUPTED = 130
 @click.option(
     "--interpreted/--no-interpreted",
     default=True,
-    help="Show functions of Python and Lua in the place of the evaluators that run them.",
+    help="Show functions of Python and Lua in the place of the evaluators that run them, or only the evaluators.",
 )
-@click.option("--evaluators", is_flag=True, help="Show the frames of these evaluators as well.")
+@click.option(
+    "--evaluators",
+    is_flag=True,
+    help="Show the frames of these evaluators as well, behind the functions that they run.",
+)
 @click.option("--asyncio", is_flag=True, help="Show the tasks of Python's asyncio instead, and which awaits which.")
 @click.option("--repeat", type=click.IntRange(1), default=1, metavar="N", help="Take N snapshots of a process.")
 @click.option(
@@ -63,7 +67,7 @@ EXIT_INTERRUPTED = 130
     "--stack-bytes",
     type=click.IntRange(0, 1 << 30),
     metavar="N",
-    help="Copy at most this many bytes of each stack at once. [default: 1 MiB]",
+    help="Copy at most this many bytes of each stack while its thread is stopped. [default: 1 MiB]",
 )
 @STORE
 @LABEL
@@ -179,7 +183,7 @@ def _meant(target: str) -> str:
     """The number or path that is meant, also by the name of a process."""
     if (target.isascii() and target.isdigit()) or "/" in target or os.path.lexists(target):
         return target
-    return str(process_named(target))
+    return str(process_named(target, or_file=True))
 
 
 class _Shots:

@@ -47,14 +47,19 @@ _OUTCOMES = {
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FOLDER)
 @click.option("-o", "--output", required=True, type=FOLDER, metavar="DIR", help="Folder for the results.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Number of processes. [default: one per processor]")
-@click.option("--dask", metavar="ADDRESS", help="Use the workers of this Dask scheduler.")
+@click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="Use the workers of the Dask scheduler at this address, on whatever machines they run.",
+)
 @click.option(
     "--debug-root",
     "debug_roots",
     multiple=True,
     type=EXISTING_FOLDER,
     metavar="DIR",
-    help="Folder with separate debug files; may be repeated. [default: /usr/lib/debug]",
+    help="Folder with separate debug files, which identify the producer of a file; may be repeated. [default: the "
+    "system's]",
 )
 @click.option("--verify", is_flag=True, help="Also prove the tables against the machine code, as verify does.")
 @MEASURED

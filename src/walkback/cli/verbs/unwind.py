@@ -18,9 +18,11 @@ from walkback.cli.recordings import NO_SAMPLES, NOTHING_TO_WALK, account_for, co
 from walkback.cli.storing import LABEL, STORE, check_store, storing
 from walkback.cli.walking import (
     FORMAT_NAMES,
+    LIMIT,
     MARK_INCOMPLETE,
     OUTPUT,
     Shared,
+    check_limit,
     complain_of,
     options,
 )
@@ -46,15 +48,22 @@ _MOST_MISMATCHES = 10
 )
 @click.option("--chart", type=OUTPUT_FILE, help="With --compare: write a chart to this file, as SVG.")
 @click.option(
-    "--weight", type=click.Choice(["samples", "period"]), default="samples", show_default=True, help="Unit to count."
+    "--weight",
+    type=click.Choice(["samples", "period"]),
+    default="samples",
+    show_default=True,
+    help="Count samples, or add up their periods.",
 )
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="With --format top: rows per table. [default: 30]")
-@click.option("--kernel/--no-kernel", default=True, help="Show kernel frames.")
+@LIMIT
+@click.option("--kernel/--no-kernel", default=True, help="Show kernel frames, or leave them out.")
 @MARK_INCOMPLETE
 @STORE
 @LABEL
 @click.option(
-    "--threads", type=click.IntRange(1, 256), metavar="N", help="Number of threads. [default: one per processor]"
+    "--threads",
+    type=click.IntRange(1, 256),
+    metavar="N",
+    help="Number of threads that walk. [default: one per processor]",
 )
 @OUTPUT
 @options
@@ -96,9 +105,7 @@ def unwind(
             raise click.UsageError(message)
         methods = _methods(compare)
         ctx.exit(guarded(lambda name: _compare(name, methods, chart, as_json, common), file, file))
-    if limit is not None and form != "top":
-        message = "--limit is for --format top"
-        raise click.UsageError(message)
+    check_limit(limit, form)
     if chart is not None:
         message = "--chart is for --compare"
         raise click.UsageError(message)

@@ -25,8 +25,13 @@ _FUNCTIONS, _INSTRUCTIONS = 20, 1000
 
 @verb("walkback verify hello", "walkback verify --explain main hello")
 @FILE
-@click.option("--table", metavar="NAME", help="Only the table in this section.", shell_complete=sections)
-@click.option("--function", metavar="NAME", help="Only this function.", shell_complete=functions)
+@click.option(
+    "--table",
+    metavar="NAME",
+    help="Only the table in this section. [default: all but .gopclntab]",
+    shell_complete=sections,
+)
+@click.option("--function", metavar="NAME", help="Only the functions of this name.", shell_complete=functions)
 @click.option(
     "--explain",
     metavar="FUNCTION",

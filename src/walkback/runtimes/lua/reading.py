@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from walkback.base.arch import ByteOrder
+from walkback.base.arrays import distinct
 from walkback.runtimes.chains import Chain, Looked, Part, RuntimeFrames, Standing, Walked
 from walkback.runtimes.lua import layout
 from walkback.runtimes.lua.calls import Call, Calls
@@ -128,7 +129,7 @@ class LuaRuntime:
         stack = np.frombuffer(here.stack, f"{self._order}u8", count, skipped if count else 0)
         words = np.concatenate([np.array(here.registers, np.uint64), stack.astype(np.uint64)])
         words = words[(words >= _LOWEST) & (words < _HIGHEST) & (words & np.uint64(7) == 0)]
-        found: list[int] = np.unique(words[(words < here.start) | (words >= here.end)])[:_MOST_WORDS].tolist()
+        found: list[int] = distinct(words[(words < here.start) | (words >= here.end)])[:_MOST_WORDS].tolist()
         return found
 
     def _is_whole(self, state: int, shared: int, memory: TargetMemory) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from walkback.base.arch import ByteOrder
-from walkback.base.arrays import U64
+from walkback.base.arrays import U64, first_of_each
 from walkback.runtimes.chains import Chain, Part, RuntimeFrame, RuntimeFrames, Standing, Walked
 from walkback.runtimes.memory import TargetMemory
 from walkback.runtimes.python._frames import WIDTH, follow
@@ -327,7 +327,7 @@ class PythonRuntime:
 
 def _before_circle(found: U64) -> int:
     """How many frames come before one that was there, as when a thread makes new ones in the place of old ones."""
-    first = np.unique(found[:, 0], return_index=True)[1]
+    first = first_of_each(found[:, 0])[1]
     return len(first) if len(first) == len(found) else int(np.setdiff1d(np.arange(len(found)), first)[0])
 
 

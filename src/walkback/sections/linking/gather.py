@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from walkback.base.arch import ByteOrder
-from walkback.base.arrays import I64, Bools
+from walkback.base.arrays import I64, Bools, distinct
 from walkback.base.errors import InexpressibleError, LeftOut, SFrameError, UnreadableError
 from walkback.base.text import counted
 from walkback.elf import ElfFile
@@ -77,7 +77,7 @@ class Gathered:
         """Which ranges of a table made of this one have code where they start."""
         live = np.ones(len(table), np.bool_)
         batch = np.searchsorted(self.first, table.range_origin, side="right") - 1
-        for number in np.unique(batch).tolist():
+        for number in distinct(batch).tolist():
             chosen = np.flatnonzero(batch == number)
             live[chosen] = _live(self.sources[number], table.chosen(chosen))
         return live

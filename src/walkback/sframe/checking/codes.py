@@ -185,3 +185,4 @@ CODES = {
     )
     for name, reason in (line.split(": ", 1) for line in rules.strip().splitlines())
 }
+"""The rules by their codes, the most severe first."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from walkback.base.arrays import I64, Numbers
+from walkback.base.arrays import I64, Numbers, ranked
 from walkback.base.errors import InexpressibleError
 from walkback.base.render import LineForm
 from walkback.elf import layout as elf_layout
@@ -141,7 +141,7 @@ def _start_texts(view: View, chosen: I64) -> tuple[list[bytes], list[bytes], np.
     at = np.searchsorted(table["offset"], field.astype(np.uint64))
     there = at < len(table)
     there[there] = table["offset"][at[there]] == field[there].astype(np.uint64)
-    kinds, which[there] = np.unique(table[["type", "symbol", "symtab"]][at[there]], return_inverse=True)
+    kinds, which[there] = ranked(table[["type", "symbol", "symtab"]][at[there]])
     which[there] += 1
     for kind, symbol, symtab in kinds.tolist():
         name = _RELOCATION_NAMES.get((source.elf.machine, kind), f"Unknown ({kind})")

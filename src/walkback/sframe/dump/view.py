@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from walkback.base.arrays import I64, U64, Numbers
+from walkback.base.arrays import I64, U64, Numbers, ranked
 from walkback.base.render import LineForm, render
 from walkback.sframe import layout
 from walkback.sframe.files import SFrameSection, Source
@@ -116,7 +116,7 @@ class View:
             rows = slice(first - first % max(step, 1), first - first % max(step, 1) + step)
             if step == len(section.row_start):
                 return row(rows, text(list(range(len(section.shapes)))), section.row_shape)
-            used, choice = np.unique(section.row_shape[rows], return_inverse=True)
+            used, choice = ranked(section.row_shape[rows])
             return row(rows, text(used.tolist()), choice)
 
         lines = functools.lru_cache(1)(rows_from)
