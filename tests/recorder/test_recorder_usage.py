@@ -10,7 +10,7 @@ import pytest
 
 from capture.targets import state
 from cli.commands import run, told
-from recorder.programs import CALLS, built, needs_events
+from recorder.programs import SHARES, built, needs_events
 from waiting import eventually
 
 
@@ -34,7 +34,7 @@ def test_a_limit_is_for_tables(tmp_path: Path) -> None:
 
 @needs_events
 def test_a_limit_is_how_many_rows_a_table_has(tmp_path: Path) -> None:
-    done = run("record", "-F", "999", "--format", "top", "--limit", "2", "--", built(tmp_path, CALLS))
+    done = run("record", "--format", "top", "--limit", "2", "--", built(tmp_path, SHARES))
     tables = done.stdout.decode().split("\n\n")[1:]
     assert [len(table.strip().splitlines()) for table in tables] == [3, 3, 3]
 
