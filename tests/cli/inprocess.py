@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,14 +44,3 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
 def page(verb: str) -> str:
     """What the documents say of a verb."""
     return (PAGES / f"{verb}.md").read_text()
-
-
-def documented(verb: str, heading: str = "JSON") -> set[str]:
-    """The keys in the tables below a heading of the verb's page."""
-    part = page(verb).partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    return {
-        key
-        for line in part.splitlines()
-        if line.startswith("| `")
-        for key in re.findall(r"`(\w+)`", line.split("|")[1])
-    }

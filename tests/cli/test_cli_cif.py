@@ -12,7 +12,6 @@ import pytest
 
 from capture.targets import THREADS, compiled, started
 from cli.commands import WALKBACK, on_a_terminal, run, told
-from cli.inprocess import page
 from recorded import PID, core, hello, recording
 from walkback.base.errors import UnreadableError
 from walkback.cif.decoding import decode as decode_images
@@ -270,15 +269,6 @@ def test_bytes_do_not_go_to_a_terminal(tmp_path: Path) -> None:
     shown = on_a_terminal("cif", "encode", str(tmp_path / "images.json"))
     assert "an image map is not for a terminal" in str(shown)
     assert DATA.hex() in str(on_a_terminal("cif", "encode", "--hex", str(tmp_path / "images.json")))
-
-
-def test_every_key_is_documented() -> None:
-    own = page("cif")
-    assert own
-    for key in ("type", "offset", "bytes", "name", "meaning", "rule", "message", "note"):
-        assert f"`{key}`" in own
-    for key in ("word", "platform", "images", "path", "build_id", "base", "end"):
-        assert f"`{key}`" in own
 
 
 def test_help_is_quick_and_short() -> None:

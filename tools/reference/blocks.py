@@ -6,12 +6,14 @@ import re
 
 from reference.columns import columns
 from reference.commands import man_pages, options, subcommands, usage, verbs
+from reference.keys import keys
 from reference.library import library
 from reference.words import findings
 
 MAKERS = {
     "columns": columns,
     "findings": findings,
+    "keys": keys,
     "library": library,
     "man-pages": man_pages,
     "options": options,

@@ -178,12 +178,17 @@ class LeftOut:
     """A function that a result does not have, or would not have."""
 
     file: str
+    """The file that it is in."""
     section: str | None
-    """In relocatable files the name of the text section; None where `start` is an address."""
+    """In relocatable files, the text section."""
     start: int
+    """The address; in relocatable files, the offset in the section."""
     size: int
+    """The bytes of code."""
     name: str | None
+    """The symbol."""
     reason: str
+    """The reason."""
 
     @property
     def place(self) -> str:

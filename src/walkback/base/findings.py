@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Self
+from typing import Self, TypedDict
 
 from walkback.base.errors import BacktraceError
 
@@ -20,6 +20,19 @@ class Fault(IntEnum):
         member = int.__new__(cls, number)
         member._value_, member.words, member.rule = number, words, rule
         return member
+
+
+class ByteFindingObject(TypedDict):
+    """A finding in some bytes, as JSON."""
+
+    offset: int
+    """The offset."""
+    rule: str
+    """The rule."""
+    message: str
+    """A description."""
+    note: bool
+    """Whether nothing is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +55,6 @@ class ByteFinding:
         """The same, to be raised."""
         return BacktraceError(self.message, offset=self.offset, rule=self.rule)
 
-    def as_object(self) -> dict[str, object]:
+    def as_object(self) -> ByteFindingObject:
         """The same for JSON."""
         return {"offset": self.offset, "rule": self.rule, "message": self.message, "note": self.note}

@@ -7,11 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NotRequired, TypedDict
 
-from walkback.base.findings import ByteFinding
+from walkback.base.findings import ByteFinding, ByteFindingObject
 from walkback.base.text import counted
 from walkback.cbf import layout
 from walkback.cbf.layout import BacktraceFault, FrameCode
+
+
+class InstructionObject(TypedDict):
+    """Some bytes and what they say, as JSON."""
+
+    offset: int
+    """The offset."""
+    bytes: str
+    """The bytes, in hexadecimal."""
+    mnemonic: str
+    """The instruction; `info` for the information byte, and `?` for what cannot be read."""
+    meaning: str
+    """Its meaning."""
+    findings: list[ByteFindingObject]
+    """What is wrong or worth knowing about it."""
+    address: NotRequired[int]
+    """The address that is computed."""
+    count: NotRequired[int]
+    """The number of frames that are omitted, or of repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +50,20 @@ class BacktraceInstruction:
     findings: tuple[ByteFinding, ...] = ()
     """About it; what is found at the end of a backtrace is with its last instruction."""
 
-    def as_object(self) -> dict[str, object]:
+    def as_object(self) -> InstructionObject:
         """For JSON."""
-        found: dict[str, object] = {"offset": self.offset, "bytes": self.data.hex(), "mnemonic": self.mnemonic}
-        found["meaning"] = self.meaning
+        found: InstructionObject = {
+            "offset": self.offset,
+            "bytes": self.data.hex(),
+            "mnemonic": self.mnemonic,
+            "meaning": self.meaning,
+            "findings": [one.as_object() for one in self.findings],
+        }
         if self.address is not None:
             found["address"] = self.address
         if self.count is not None:
             found["count"] = self.count
-        return found | {"findings": [one.as_object() for one in self.findings]}
+        return found
 
 
 def explain(data: bytes) -> Iterator[BacktraceInstruction]:

@@ -7,20 +7,31 @@ end `{"kind": "truncated"}` if it is. A frame may have more to it, as the file t
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from walkback.base.errors import ArgumentError, BacktraceError
 from walkback.cbf.backtraces import Backtrace
 from walkback.cbf.encoding import backtrace as made_of
 from walkback.cbf.layout import FrameCode
 
-_TRUNCATED = {"kind": "truncated"}
+_TRUNCATED: dict[str, object] = {"kind": "truncated"}
 NAMES = {kind: kind.name.lower() for kind in FrameCode}
 """What frames are called."""
 _KINDS = {name: kind for kind, name in NAMES.items()}
 
 
-def to_json(backtrace: Backtrace, limit: int | None = None) -> list[dict[str, Any]]:
+class FrameObject(TypedDict):
+    """A frame, as JSON."""
+
+    kind: str
+    """`pc`, `ra` or `async`; `omit` for omitted frames; `truncated`, only as the last, if the stack continued."""
+    address: NotRequired[int]
+    """Of `pc`, `ra` and `async`: an integer of up to 64 bits."""
+    count: NotRequired[int]
+    """Of `omit`: the number of frames."""
+
+
+def to_json(backtrace: Backtrace, limit: int | None = None) -> list[FrameObject]:
     """A backtrace as `json.dumps` takes it; after `limit` frames a longer one is truncated.
 
     >>> walkback.cbf.to_json(walkback.cbf.decode(bytes.fromhex("021a40104600")))
@@ -28,12 +39,12 @@ def to_json(backtrace: Backtrace, limit: int | None = None) -> list[dict[str, An
     """
     if limit is not None and limit < 0:
         raise ArgumentError(f"{limit} is no number of frames")
-    objects: list[dict[str, Any]] = [
-        {"kind": NAMES[kind], "count" if kind == FrameCode.OMIT else "address": value}
+    objects: list[FrameObject] = [
+        {"kind": NAMES[kind], "count": value} if kind == FrameCode.OMIT else {"kind": NAMES[kind], "address": value}
         for kind, value in islice(backtrace, limit)
     ]
     if backtrace.truncated or (limit is not None and backtrace.frame_count > limit):
-        objects.append(dict(_TRUNCATED))
+        objects.append({"kind": "truncated"})
     return objects
 
 

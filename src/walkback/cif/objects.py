@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 from walkback.base.errors import UnreadableError
 from walkback.cif import layout
@@ -19,7 +19,31 @@ _MAP = {"word": (int,), "platform": (str, type(None)), "images": (list,)}
 _WORDS = {str: "text", int: "a number", list: "a list", type(None): "null"}
 
 
-def to_json(images: ImageMap) -> dict[str, Any]:
+class ImageObject(TypedDict):
+    """An image, as JSON."""
+
+    path: str | None
+    """Its path."""
+    build_id: str | None
+    """Its build ID, in hexadecimal."""
+    base: int
+    """Its start."""
+    end: int
+    """The end of its code."""
+
+
+class MapObject(TypedDict):
+    """An image map, as JSON."""
+
+    word: int
+    """The bits of an address."""
+    platform: str | None
+    """The platform."""
+    images: list[ImageObject]
+    """The images."""
+
+
+def to_json(images: ImageMap) -> MapObject:
     """A map as `json.dumps` takes it.
 
     >>> walkback.cif.to_json(walkback.cif.ImageMap(64, "Linux", ()))
@@ -28,7 +52,15 @@ def to_json(images: ImageMap) -> dict[str, Any]:
     return {
         "word": images.word,
         "platform": images.platform,
-        "images": [one._asdict() | {"build_id": one.build_id.hex() if one.build_id else None} for one in images.images],
+        "images": [
+            {
+                "path": one.path,
+                "build_id": one.build_id.hex() if one.build_id else None,
+                "base": one.base,
+                "end": one.end,
+            }
+            for one in images.images
+        ],
     }
 
 

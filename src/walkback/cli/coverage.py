@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
 from walkback.base.text import counted, printable
 
 if TYPE_CHECKING:
-    from walkback.sections.derive import CoveredShare, Derived, Uncovered
+    from walkback.sections.derive import CoveredShare, CoveredShareObject, Derived, Uncovered
     from walkback.table.source import TableSource
 
 LIMIT = click.option(
@@ -87,7 +87,68 @@ def _place(derived: Derived, section: int, start: int, name: str | None, size: i
     return printable(f"{place}{f' {name}' if name else ''} ({counted(size, 'byte')})")
 
 
-def derived_object(derived: Derived) -> dict[str, Any]:
+class UncoveredObject(TypedDict):
+    """Code that a section does not cover, as JSON."""
+
+    section: str | None
+    """In objects, the text section."""
+    start: int
+    """The address; in objects, the offset in the section."""
+    size: int
+    """The bytes of code."""
+    name: str | None
+    """The symbol."""
+    source: str
+    """The table that describes it."""
+    reason: str
+    """The reason."""
+
+
+class DerivedObject(TypedDict):
+    """What was derived, as JSON."""
+
+    type: str
+    """`derived`, or `added`."""
+    file: str
+    """The input file."""
+    source: str
+    """The source section; of several the first."""
+    source_bytes: int | None
+    """Its size."""
+    sources: list[CoveredShareObject]
+    """All sources."""
+    version: int
+    """The version of the new section."""
+    address: int
+    """The address that it is made for."""
+    bytes: int
+    """Its size."""
+    functions: int
+    """The number of FDEs with code, or of functions of Go."""
+    covered: int
+    """The number of them that the section covers."""
+    code_bytes: int
+    """The bytes of their code."""
+    covered_bytes: int
+    """The bytes of code that the section covers."""
+    dead: int
+    """The number left out because their code is not in the file."""
+    empty: int
+    """The number left out because they cover no code."""
+    shadowed: int
+    """The number left out because others describe their code."""
+    uncovered: list[UncoveredObject]
+    """What the section does not cover."""
+    unwanted: list[UncoveredObject]
+    """Functions left out because the consumer must not find them, or, with `--verify`, because the machine code
+    contradicts their rules."""
+    repaired: list[UncoveredObject]
+    """With `--repair`: functions that have the rules that the machine code proves."""
+    notes: list[str]
+    """Other changes made for the consumer, as sentences."""
+
+
+def derived_object(derived: Derived) -> DerivedObject:
     """The same as a JSON object."""
     return {
         "type": "derived",
@@ -112,7 +173,7 @@ def derived_object(derived: Derived) -> dict[str, Any]:
     }
 
 
-def _object(derived: Derived, one: Uncovered) -> dict[str, Any]:
+def _object(derived: Derived, one: Uncovered) -> UncoveredObject:
     return {
         "section": derived.elf.section_name(one.section) if one.section >= 0 else None,
         "start": one.start,

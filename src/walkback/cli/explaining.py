@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict
 
 import click
 
@@ -86,7 +86,40 @@ def _verdict(one: Explained) -> str:
     return f"{word}: {cause}" if cause else word
 
 
-def _object(verified: Verified, one: Explained) -> dict[str, object]:
+class InstructionObject(TypedDict):
+    """An instruction, as JSON."""
+
+    type: Literal["instruction"]
+    """The type of the object."""
+    file: str
+    """The file."""
+    table: str
+    """The section of the table."""
+    section: str | None
+    """In an object, the section of the code."""
+    address: int
+    """The address; in an object, the offset in its section."""
+    code: str
+    """The bytes of the instruction, in hexadecimal."""
+    text: str
+    """The instruction in assembly language."""
+    verdict: str
+    """`proved`, `wrong`, `assumed`, `unknown` or `not_reached`."""
+    what: str | None
+    """The value that the table has wrong."""
+    why: str | None
+    """The reason why it is not proved."""
+    rule: str
+    """The rule of the table in words, without registers that are unchanged."""
+    computed: str
+    """The state of the code in words, without registers that are unchanged."""
+    rules: Mapping[str, str]
+    """Where the CFA, the return address, the frame pointer and other registers are by the table."""
+    state: Mapping[str, str]
+    """Where they are by the code; empty if the proof does not know."""
+
+
+def _object(verified: Verified, one: Explained) -> InstructionObject:
     return {
         "type": "instruction",
         "file": verified.file,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
 
 import click
 
@@ -37,17 +37,11 @@ class KeepingReport:
         self._kept_samples += kept
         if self._as_json:
             for one in found.listed():
-                click.echo(json.dumps({"type": "function", "file": found.file, "table": found.table, **asdict(one)}))
-            counts = (
-                {}
-                if self._places is None
-                else {
-                    "samples": samples,
-                    "kept_samples": kept,
-                    "all_samples": self._places.stacks,
-                }
-            )
-            click.echo(json.dumps(_file_object(found) | counts))
+                click.echo(json.dumps({**_head(found), **asdict(one)}))
+            about = _file_object(found)
+            if self._places is not None:
+                about |= {"samples": samples, "kept_samples": kept, "all_samples": self._places.stacks}
+            click.echo(json.dumps(about))
             return
         verdict = _verdict(found.keeps, found.kept_bytes, found.bytes)
         click.echo(f"{printable(found.file)}: {verdict}{self._share(samples, kept)}")
@@ -109,7 +103,51 @@ def _line(one: FunctionChain) -> str:
     return f"{place}: {counted(one.broken, 'byte')} of {one.size} without the chain, from {section}{address:#x} on"
 
 
-def _file_object(found: FramePointers) -> dict[str, Any]:
+class ChainObject(TypedDict):
+    """A function, without the rest, as JSON."""
+
+    type: Literal["function"]
+    """The type of the object."""
+    file: str
+    """The file."""
+    table: str
+    """The section that lists the functions."""
+
+
+class KeepingObject(TypedDict):
+    """How a file treats the chain, as JSON."""
+
+    type: Literal["file"]
+    """The type of the object."""
+    file: str
+    """The file."""
+    table: str
+    """The section that lists the functions."""
+    keeps: bool
+    """Whether the file keeps the chain."""
+    share: float
+    """The share of the code in functions that keep it."""
+    functions: int
+    """The number of functions."""
+    bytes: int
+    """The bytes of instructions that can be reached."""
+    kept_bytes: int
+    """The part of them in functions that keep the chain."""
+    kinds: dict[str, int]
+    """The number of functions of each kind."""
+    samples: NotRequired[int]
+    """With `--weight`: the samples in the file."""
+    kept_samples: NotRequired[int]
+    """With `--weight`: the samples in functions that keep the chain."""
+    all_samples: NotRequired[int]
+    """With `--weight`: all samples of the recording."""
+
+
+def _head(found: FramePointers) -> ChainObject:
+    return {"type": "function", "file": found.file, "table": found.table}
+
+
+def _file_object(found: FramePointers) -> KeepingObject:
     return {
         "type": "file",
         "file": found.file,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -102,13 +102,37 @@ def check_store(folder: str | None, labels: tuple[tuple[str, str], ...]) -> None
     one_each(labels)
 
 
+class ReplacedObject(TypedDict):
+    """What was replaced, and by what, as JSON."""
+
+    type: str
+    """`compact` or `expire`."""
+    store: str
+    """The folder."""
+    segment: str | None
+    """The name of the new segment; null if nothing was to be done."""
+    replaced: int
+    """The number of blocks replaced."""
+    made: int
+    """The number of new blocks."""
+    waiting: int
+    """The number of blocks that cannot be deleted yet, because someone is reading them."""
+
+
 def print_replaced(folder: str, kind: str, done: Replaced, as_json: bool) -> None:
     """What was replaced, and by what."""
     import json
 
-    counts = {"replaced": len(done.old), "made": len(done.blocks), "waiting": done.waiting}
     if as_json:
-        click.echo(json.dumps({"type": kind, "store": folder, "segment": done.segment, **counts}))
+        found: ReplacedObject = {
+            "type": kind,
+            "store": folder,
+            "segment": done.segment,
+            "replaced": len(done.old),
+            "made": len(done.blocks),
+            "waiting": done.waiting,
+        }
+        click.echo(json.dumps(found))
         return
     if not done.old:
         click.echo(f"{printable(folder)}: there is nothing to {kind}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 import click
 
@@ -13,7 +13,7 @@ from walkback.cli.paths import opened
 from walkback.cli.walking import complain_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from walkback.capture.snapshot import Snapshot
     from walkback.capture.stacks import Stopper
@@ -44,24 +44,57 @@ def print_tasks(stopper: Stopper, target: str, output: str | None, *, as_json: b
     return EXIT_FINDINGS if troubles else EXIT_FINE
 
 
+class TaskFrameObject(TypedDict):
+    """A frame of a task, as JSON."""
+
+    symbol: str
+    """The function."""
+    file: str | None
+    """The source file."""
+    line: int | None
+    """The line."""
+
+
+class TaskObject(TypedDict):
+    """A task, as JSON."""
+
+    pid: int
+    """The process."""
+    tid: int | None
+    """The thread that has made the task; null if that has ended."""
+    task: int
+    """The address of the task, which distinguishes it."""
+    name: str
+    """Its name."""
+    state: str
+    """`new` (it has not begun), `waiting`, `running`, `ended` (only known because others refer to it), or `unknown`
+    (its coroutine is not Python's own)."""
+    frames: list[TaskFrameObject]
+    """Its stack, innermost first."""
+    end: str
+    """`complete`, or `torn`, `loop` or `limit` if there are more frames."""
+    awaited_by: Sequence[int]
+    """The addresses of the tasks that await it."""
+
+
 def _objects(snapshot: Snapshot) -> Iterator[str]:
     """An object for each task."""
     from walkback.stacks.stacks import END_WORDS
 
     for task in snapshot.tasks:
-        frames = [{"symbol": frame.symbol, "file": frame.file, "line": frame.line or None} for frame in task.frames]
-        yield json.dumps(
-            {
-                "pid": snapshot.pid,
-                "tid": task.thread,
-                "task": task.address,
-                "name": task.name,
-                "state": task.state.value,
-                "frames": frames,
-                "end": END_WORDS[task.end],
-                "awaited_by": task.awaited_by,
-            }
-        )
+        found: TaskObject = {
+            "pid": snapshot.pid,
+            "tid": task.thread,
+            "task": task.address,
+            "name": task.name,
+            "state": task.state.value,
+            "frames": [
+                {"symbol": frame.symbol, "file": frame.file, "line": frame.line or None} for frame in task.frames
+            ],
+            "end": END_WORDS[task.end],
+            "awaited_by": task.awaited_by,
+        }
+        yield json.dumps(found)
 
 
 def _lines(snapshot: Snapshot) -> Iterator[str]:

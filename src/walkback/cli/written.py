@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NotRequired, Protocol, TypedDict
 
 import click
 
@@ -86,6 +86,17 @@ def wanted_pcrel(pcrel: str | None, version: int | None, consumer: str | None = 
     return None if pcrel is None else pcrel == "yes"
 
 
+class WrittenObject(TypedDict):
+    """What was written, or refused, without the rest, as JSON."""
+
+    type: str
+    """The type of the object."""
+    file: NotRequired[str]
+    """The file."""
+    files: NotRequired[tuple[str, ...]]
+    """Of `link`: the files."""
+
+
 def run(subject: Subject, work: Callable[[], Written], how: Writing) -> int:
     """Do some work that writes a file, and that reports it; returns the exit status."""
     import json
@@ -100,7 +111,7 @@ def run(subject: Subject, work: Callable[[], Written], how: Writing) -> int:
             with account(how.output):
                 if how.as_json:
                     refused = [asdict(one) for one in error.left_out]
-                    click.echo(json.dumps({"type": "refused", **_named(subject), "left_out": refused}))
+                    click.echo(json.dumps({**_named("refused", subject), "left_out": refused}))
                 else:
                     _print_left_out("cannot be said", error.left_out, name, how.limit, err=True)
             return EXIT_FINDINGS
@@ -115,7 +126,7 @@ def print_done(kind: str, subject: Subject, done: Written, lines: Sequence[str],
 
     with account(how.output):
         if how.as_json:
-            click.echo(json.dumps({"type": kind, **_named(subject), **asdict(done)}))
+            click.echo(json.dumps({**_named(kind, subject), **asdict(done)}))
             return
         for line in lines:
             click.echo(printable(line))
@@ -131,8 +142,8 @@ def _only(subject: Subject) -> str:
     return subject[0] if len(subject) == 1 else ""
 
 
-def _named(subject: Subject) -> dict[str, Subject]:
-    return {"file" if isinstance(subject, str) else "files": subject}
+def _named(kind: str, subject: Subject) -> WrittenObject:
+    return {"type": kind, "file": subject} if isinstance(subject, str) else {"type": kind, "files": subject}
 
 
 def _print_left_out(title: str, left_out: Sequence[LeftOut], file: str, limit: int, *, err: bool = False) -> None:

@@ -1,13 +1,9 @@
-"""JSON, an object a line for each sample.
-
-`pid`, `tid`, `comm`, `time` (nanoseconds), `frames` (innermost first), and `end`, the reason why the walk ended. A
-frame has `pc`, `lookup`, `symbol`, `module`, `how`, and where they are known `file` and `line`.
-"""
+"""JSON, an object a line for each sample."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NotRequired, TypedDict
 
 import numpy as np
 
@@ -17,6 +13,49 @@ from walkback.base.text import json_text
 from walkback.export.streamed import Texts, write_items
 from walkback.stacks.profile import NamedFrames, SampleBatch
 from walkback.stacks.stacks import END_WORDS, HOW_WORDS
+
+
+class FrameObject(TypedDict):
+    """A frame, as JSON."""
+
+    pc: int
+    """The address found."""
+    lookup: int
+    """The address used to look up the names: `pc` minus 1 for a return address, otherwise `pc`. Both are integers of
+    up to 64 bits; kernel addresses exceed 2^53, and JavaScript and older versions of `jq` round them."""
+    symbol: str | None
+    """The function."""
+    module: str | None
+    """The file."""
+    how: str
+    """How the frame was found."""
+    file: NotRequired[str]
+    """With `--lines`: the source file, if known."""
+    line: NotRequired[int]
+    """With `--lines`: the line, if known."""
+
+
+class SampleObject(TypedDict):
+    """A sample, as JSON."""
+
+    pid: int
+    """The process."""
+    tid: int
+    """The thread."""
+    comm: str
+    """The thread's name at that time."""
+    time: int
+    """The time in nanoseconds: by the clock of the recording; of a snapshot since 1970, 0 for a core file."""
+    cpu: NotRequired[int]
+    """The processor, if recorded."""
+    event: NotRequired[str]
+    """The name of the event; `stopped` for a snapshot."""
+    period: NotRequired[int]
+    """The period; 1 for a snapshot."""
+    frames: list[FrameObject]
+    """The frames, innermost first."""
+    end: str
+    """Why the walk ended; `complete` if it reached the outermost frame."""
 
 
 def _by_byte(words: Mapping[Any, str]) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
@@ -21,6 +22,38 @@ from walkback.symbols.demangle import Demangle
 from walkback.symbols.sourceline import SourceLine
 
 _NO_MODULE = -1
+
+
+class CallObject(TypedDict):
+    """A call that is inlined, as JSON."""
+
+    symbol: str | None
+    """The function."""
+    file: str | None
+    """The source file."""
+    line: int
+    """The line."""
+
+
+class LocatedObject(TypedDict):
+    """Where one frame is, as JSON."""
+
+    module: str | None
+    """The path of the image."""
+    build_id: str | None
+    """Its build ID, in hexadecimal."""
+    offset: int
+    """The offset from the start of the image."""
+    symbol: NotRequired[str]
+    """The function, if the file is available."""
+    symbol_offset: NotRequired[int]
+    """The offset in the function."""
+    file: NotRequired[str | None]
+    """The source file, if debug information is available."""
+    line: NotRequired[int]
+    """The line."""
+    inlined: NotRequired[list[CallObject]]
+    """The calls that are inlined there, innermost first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +81,10 @@ class Located:
         source = f" at {self.lines[-1].place}" if self.lines and self.lines[-1].file else ""
         return f"{self.symbol}+{self.symbol_offset:#x} {self.image.path or 'unknown'}{known}{source}"
 
-    def as_object(self) -> dict[str, object]:
+    def as_object(self) -> LocatedObject:
         """For JSON."""
         build_id = self.image.build_id.hex() if self.image.build_id else None
-        found: dict[str, object] = {"module": self.image.path, "build_id": build_id, "offset": self.offset}
+        found: LocatedObject = {"module": self.image.path, "build_id": build_id, "offset": self.offset}
         if self.symbol is not None:
             found |= {"symbol": self.symbol, "symbol_offset": self.symbol_offset}
         if self.lines:

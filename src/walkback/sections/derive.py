@@ -23,7 +23,7 @@ from walkback.elf import layout as elf_layout
 from walkback.elf.write import align
 from walkback.graft import planned_address
 from walkback.packages.found import found_one
-from walkback.sections.reading import ReadTables, Share, Tables, read_tables
+from walkback.sections.reading import ReadTables, Share, ShareObject, Tables, read_tables
 from walkback.sections.repair import CONTRADICTED, Righted, righted
 from walkback.sframe.building import Built, build
 from walkback.sframe.consumers import consumer_named, version_for
@@ -60,6 +60,15 @@ class Uncovered:
     reason: str
 
 
+class CoveredShareObject(ShareObject):
+    """What one of several tables gives, and what of that the section has, as JSON."""
+
+    covered: int
+    """The number of functions that the section covers, whole."""
+    covered_bytes: int
+    """The bytes of code that it covers."""
+
+
 @dataclass(frozen=True, slots=True)
 class CoveredShare(Share):
     """What one of several tables gives, and what of that the section has."""
@@ -67,6 +76,10 @@ class CoveredShare(Share):
     covered: int
     """How many functions, whole."""
     covered_bytes: int
+
+    def as_object(self) -> CoveredShareObject:
+        """For JSON."""
+        return {**Share.as_object(self), "covered": self.covered, "covered_bytes": self.covered_bytes}
 
 
 @dataclass(slots=True, repr=False)

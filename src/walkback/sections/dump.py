@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Literal, TypedDict
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from walkback.dwarf.layout import EntryFault
 from walkback.elf import Input
 from walkback.elf.inputs import raise_first
 from walkback.packages.found import found_elf_files, input_name
-from walkback.sections.reading import ReadTables, Tables, read_tables, source_words
-from walkback.sframe.dump.json import rule_object
+from walkback.sections.reading import ReadTables, ShareObject, Tables, read_tables, source_words
+from walkback.sframe.dump.json import RowObject, rule_object
 from walkback.sframe.dump.readable import function_title, padding, rule_lines
 from walkback.sframe.lookup import covering
 from walkback.symbols.demangle import Demangle
@@ -142,6 +142,61 @@ class TableView:
         yield from render(form, lines, LineForm(foot), np.cumsum(rows) - rows, rows, between)
 
 
+class TableObject(TypedDict):
+    """The tables of a file, as JSON."""
+
+    type: Literal["table"]
+    """The type of the object."""
+    file: str
+    """The file."""
+    machine: str
+    """`AMD64`, `AArch64` or `s390x`."""
+    sources: list[ShareObject]
+    """The tables that were read."""
+    functions: int
+    """The number of functions."""
+    dead: int
+    """The number of functions left out because their code is not in the file."""
+    empty: int
+    """The number left out because they cover no code."""
+    shadowed: int
+    """The number left out because others describe their code."""
+
+
+class HeadObject(TypedDict):
+    """A function of a file without its rows, as JSON."""
+
+    type: Literal["function"]
+    """The type of the object."""
+    index: int
+    """Its index."""
+    name: str | None
+    """Its symbol."""
+    code_section: str | None
+    """In relocatable files, its text section."""
+    start: int
+    """Its address; in relocatable files, its offset in the text section."""
+    size: int
+    """Its size in bytes."""
+    block_size: int
+    """The bytes of a block, for code that repeats in blocks; otherwise 0."""
+    signal: bool
+    """Whether it is a signal frame."""
+    pauth_key: str
+    """`A` or `B`."""
+    source: str
+    """The table that it is from."""
+    fault: str | None
+    """The reason why not all of its rows can be read."""
+
+
+class FunctionObject(HeadObject):
+    """A function of a file, as JSON."""
+
+    rows: list[RowObject]
+    """Its rows."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Function:
     number: int
@@ -181,7 +236,7 @@ def _head(read: ReadTables, one: _Function, colour: bool) -> str:
     return f"\n{function_title(one.name, one.number, colour)}  {', '.join(words)}\n{fault}"
 
 
-def _object(read: ReadTables) -> dict[str, Any]:
+def _object(read: ReadTables) -> TableObject:
     return {
         "type": "table",
         "file": read.elf.name,
@@ -194,7 +249,7 @@ def _object(read: ReadTables) -> dict[str, Any]:
     }
 
 
-def _function_object(read: ReadTables, one: _Function) -> dict[str, Any]:
+def _function_object(read: ReadTables, one: _Function) -> HeadObject:
     return {
         "type": "function",
         "index": one.number,

@@ -57,22 +57,25 @@ class FunctionChain:
     function: str | None
     """The symbol."""
     start: int
-    """In an object the offset in its section."""
+    """The address; in an object, the offset in its section."""
     size: int
+    """The bytes of the function."""
     section: str | None
-    """In an object the section of the code."""
+    """In an object, the section of the code."""
     keeping: Keeping
+    """The kind of function."""
     linked: int
     """Bytes of instructions at which its frame is linked."""
     intact: int
-    """At which the register is the caller's, as in a prologue, an epilogue or a leaf."""
+    """Bytes at which the register is the caller's, as in a prologue, an epilogue or a leaf."""
     skipped: int
-    """Of calls at which it is the caller's."""
+    """Bytes of calls at which it is the caller's."""
     broken: int
-    """At which it has another value."""
+    """Bytes at which it has another value."""
     undecided: int
+    """Bytes of which the proof does not know."""
     places: tuple[tuple[int, int], ...]
-    """Where it is broken: addresses, and bytes from there."""
+    """Where it is broken: each an address, and the bytes from there."""
 
 
 @dataclass(repr=False)

@@ -9,8 +9,8 @@ FDEs of code that is not in the file (left over from what the linker dropped) ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Literal, TypedDict, get_args
 
 import numpy as np
 
@@ -50,6 +50,21 @@ _WORTHWHILE = 1 << 12
 """Bytes of code without a table for which `auto` looks at the code."""
 
 
+class ShareObject(TypedDict):
+    """What one of several tables gives, as JSON."""
+
+    name: str
+    """The section, or `code`."""
+    kind: Kind
+    """The kind, as for `--source`."""
+    bytes: int | None
+    """Its size; null for a table of Go that has no section of its own, and for the code."""
+    functions: int
+    """The number of functions."""
+    code_bytes: int
+    """The bytes of their code."""
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
     """What one of several tables gives."""
@@ -65,10 +80,15 @@ class Share:
         """What kind of table it is."""
         return _KINDS[type(self.source)]
 
-    def as_object(self) -> dict[str, Any]:
+    def as_object(self) -> ShareObject:
         """For JSON."""
-        numbers = {one.name: getattr(self, one.name) for one in fields(self)[1:]}
-        return {"name": self.source.name, "kind": self.kind, "bytes": self.source.bytes, **numbers}
+        return {
+            "name": self.source.name,
+            "kind": self.kind,
+            "bytes": self.source.bytes,
+            "functions": self.functions,
+            "code_bytes": self.code_bytes,
+        }
 
 
 @dataclass(slots=True, repr=False)

@@ -17,11 +17,13 @@ class Undescribed:
     """A function, by its symbol, in whose code the table has no rule: a walk ends there."""
 
     function: str
+    """The symbol."""
     start: int
-    """In an object the offset in its section."""
+    """The address; in an object, the offset in its section."""
     size: int
+    """The bytes of the function."""
     section: str | None
-    """In an object the section of the code."""
+    """In an object, the section of the code."""
 
 
 def undescribed(proof: Proof, prover: Prover) -> list[Undescribed]:

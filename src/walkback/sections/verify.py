@@ -50,18 +50,21 @@ class Mismatch:
     function: str | None
     """The symbol."""
     start: int
-    """Where the function begins; in an object the offset in its section."""
+    """The address of the function; in an object, the offset in its section."""
     size: int
+    """The bytes of the function."""
     section: str | None
-    """In an object the section of the code."""
+    """In an object, the section of the code."""
     address: int
+    """The first wrong instruction."""
     bytes: int
+    """The bytes of wrong instructions from there."""
     what: str
     """`cfa`, `ra`, `fp`, or the name of a register."""
     claimed: str
-    """Where the table says that the value is."""
+    """Where the value is by the table."""
     computed: str
-    """Where it is."""
+    """Where it is by the code."""
     path: tuple[int, ...]
     """The addresses of the jumps that lead there from the function's entry, in their order."""
     pattern: Pattern

@@ -8,8 +8,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from typing import TypedDict
 
 from walkback.stacks.stacks import END_WORDS, HOW_WORDS, End, How
+
+
+class AccuracyObject(TypedDict):
+    """One way of walking, held against the reference, as JSON."""
+
+    method: str
+    """The method. `auto` takes the best table for each address."""
+    stacks: int
+    """The number of samples with registers."""
+    complete: int
+    """The stacks that reach the same outermost frame as the reference."""
+    exact: int
+    """The stacks equal to the reference frame by frame, complete or not."""
+    frames: int
+    """The number of frames found."""
+    reference_frames: int
+    """The number of frames in the reference."""
+    agreeing: int
+    """The frames that agree with the reference, in its order."""
+    missed: int
+    """The frames of the reference that were not found."""
+    invented: int
+    """The frames that the reference does not have."""
+    ns_per_frame: float
+    """Nanoseconds per frame, in one thread, without loading tables."""
+    ends: dict[str, int]
+    """The number of stacks for each way to end."""
+    hows: dict[str, int]
+    """The number of frames for each way to be found."""
 
 
 @dataclass(slots=True)
@@ -48,7 +78,7 @@ class Accuracy:
         """Nanoseconds for a frame."""
         return self.nanoseconds / self.frames if self.frames else 0.0
 
-    def as_object(self) -> dict[str, object]:
+    def as_object(self) -> AccuracyObject:
         """For JSON."""
         return {
             "method": self.method,

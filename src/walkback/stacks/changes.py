@@ -20,12 +20,17 @@ class Change:
     """A function, and what it weighs before and after."""
 
     name: str
+    """The function."""
     module: str
     """The name of its file, without folders."""
     own_before: int
+    """The weight before of the stacks in which it is innermost."""
     own_after: int
+    """The same after."""
     total_before: int
+    """The weight before of the stacks that it is in."""
     total_after: int
+    """The same after."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

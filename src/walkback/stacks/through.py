@@ -18,9 +18,11 @@ class Neighbour:
     """A function that calls another or is called by it."""
 
     name: str
+    """The function."""
     module: str
+    """Its file."""
     weight: int
-    """Of the stacks in which they stand side by side; once a stack."""
+    """The weight of the stacks in which they stand side by side; once a stack."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -42,12 +42,13 @@ class HotFunction:
     """A function, and what it weighs."""
 
     name: str
+    """The function."""
     module: str
-    """As frames name their module."""
+    """Its file."""
     own: int
-    """Of the stacks in which it is innermost."""
+    """The weight of the stacks in which it is innermost."""
     total: int
-    """Of those that it is in; once a stack, even if it calls itself."""
+    """The weight of those that it is in; once a stack, even if it calls itself."""
 
 
 def hottest(profile: Profile, limit: int | None = None) -> list[HotFunction]:

@@ -26,7 +26,9 @@ class Problem:
     """Something that is wrong with a file of a store."""
 
     file: str
+    """The file."""
     message: str
+    """What is wrong."""
 
 
 def check(folder: StoreFolder) -> Iterator[Problem]:

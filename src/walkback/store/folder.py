@@ -27,15 +27,19 @@ class BlockCounts:
     """What a block has, as its segment says."""
 
     samples: int
+    """The number of samples."""
     stacks: int
-    """Distinct ones."""
+    """The number of distinct stacks."""
     nodes: int
+    """The number of nodes of their tree."""
     frames: int
+    """The number of distinct frames."""
     first: int
     """The time of its first sample, in nanoseconds since 1970."""
     last: int
+    """The time of its last sample."""
     weight: int
-    """The sum of all."""
+    """The weight of all samples."""
 
 
 @dataclass(frozen=True, slots=True)

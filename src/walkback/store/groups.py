@@ -16,10 +16,11 @@ class Group:
     """The samples of one host, of one process, or with one value of a label."""
 
     value: str | None
-    """None for samples without that label."""
+    """The host, the process, or the value of the label; None for samples without the label."""
     weight: int
+    """The weight of the samples."""
     count: int
-    """Of samples."""
+    """The number of samples."""
 
 
 def groups(blocks: Sequence[Block], wanted: Wanted, by: str) -> list[Group]:

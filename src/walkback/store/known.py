@@ -26,10 +26,13 @@ class NamedFile:
     """A file with a build ID, and how much of its code that was met has names."""
 
     build_id: str
+    """The build ID, in hexadecimal."""
     path: str | None
+    """The path."""
     frames: int
+    """The number of its frames that were met."""
     named: int
-    """Frames in functions that have names."""
+    """The number of them in functions with names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,9 @@ class NamesUpdate:
     """What an update found."""
 
     segment: str | None
-    """The new one; None if there was nothing new."""
+    """The new segment; None if nothing is new."""
     rows: int
-    """How many functions and places with inlined calls are new."""
+    """The number of functions and places with inlined calls that are new."""
 
 
 class KnownNames:

@@ -18,10 +18,13 @@ class Hour:
     hour: str
     """Its beginning, in UTC."""
     blocks: int
+    """The number of blocks."""
     samples: int
+    """The number of samples."""
     stacks: int
-    """Distinct in their block; compacted, an hour has one block."""
+    """The number of stacks, distinct in their block; compacted, an hour has one block."""
     bytes: int
+    """The size of the blocks."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -29,8 +32,11 @@ class Overview(OneLine):
     """What there is."""
 
     hours: Sequence[Hour]
+    """The hours."""
     hosts: Sequence[str]
+    """The hosts."""
     processes: Sequence[str]
+    """The processes."""
     labels: Mapping[str, Sequence[str]]
     """The values of each label."""
 

@@ -66,9 +66,11 @@ class ComparedSummary:
     """One version against `.eh_frame` and `.eh_frame_hdr`, over the files that have no other table."""
 
     files: int
+    """The number of files with `.eh_frame` and no other table."""
     bytes: int
-    """What the version would take."""
+    """The bytes of the version."""
     call_frames: int
+    """The bytes of `.eh_frame` and `.eh_frame_hdr`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +78,17 @@ class VersionSummary:
     """One version of SFrame, over the files for which it can be made."""
 
     version: int
+    """The version."""
     files: int
+    """The number of files for which it can be made."""
     bytes: int
+    """The bytes of the version."""
     functions: int
+    """The number of functions."""
     covered: int
+    """The number of functions that it covers."""
     compared: ComparedSummary
+    """Its size against that of call frame information."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +96,14 @@ class LeftOutSummary:
     """Code that the newest version does not describe, for one reason."""
 
     code: str
-    """The name of the reason, which does not change; `no-table` of code that is in no table."""
+    """The name of the reason, which does not change. `no-table` is code that no table that was read describes: padding,
+    linkage stubs, data among the code, and functions without a table."""
     reason: str
+    """The reason, as in `derive`."""
     functions: int | None
-    """None where nothing says how many there are."""
+    """The number of functions; null for `no-table`."""
     bytes: int
+    """The bytes of code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +111,19 @@ class ProofSummary:
     """What `walkback verify` finds in the tables of a section."""
 
     source: str
+    """The section."""
     files: int
+    """The number of files."""
     functions: int
+    """The number of functions."""
     functions_wrong: int
+    """The number of functions with an instruction at which the table is wrong."""
     proved: int
-    """Bytes of instructions."""
+    """The bytes of instructions at which the table is proved."""
     wrong: int
+    """The bytes of instructions at which it is wrong."""
     reached: int
-    """All that can be reached."""
+    """The bytes of all instructions that can be reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,26 +131,27 @@ class Summary:
     """Of a survey."""
 
     places: int
-    """ELF files, as often as they were found."""
+    """The number of ELF files, including copies."""
     files: int
-    """Different ones."""
+    """The number of distinct files."""
     bytes: int
-    """Of the different ones."""
+    """The bytes of the distinct files."""
     outcomes: dict[str, int]
-    """How many files had each, the most frequent first."""
+    """The number of files with each outcome, the most frequent first."""
     code: int
-    """Bytes of code in files that were looked into."""
+    """The bytes of code in the files that were examined."""
     described: dict[str, int]
-    """Those of them that a kind of table describes, by the kinds that there are."""
+    """The bytes of code that each kind of table describes."""
     versions: tuple[VersionSummary, ...]
+    """For each version, the files for which it can be made."""
     shared: tuple[VersionSummary, ...]
-    """The same of the files for which every version can be made: these can be compared with each other."""
+    """The same over the files for which every version can be made, to compare versions with each other."""
     left_out: tuple[LeftOutSummary, ...]
-    """What the newest version does not describe, the most code first."""
+    """The code that the newest version does not describe, the most code first."""
     proofs: tuple[ProofSummary, ...]
-    """Empty if the survey was not asked to verify."""
+    """With `--verify`: for the tables of each section, what the machine code proves."""
     unsurveyed: tuple[tuple[str, str], ...]
-    """What could not be surveyed, in whole or in part, and why."""
+    """The files that could not be surveyed, in whole or in part, and the reasons."""
 
 
 def summary(database: DuckDBPyConnection) -> Summary:

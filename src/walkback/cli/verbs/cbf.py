@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import click
@@ -241,11 +242,11 @@ def _print_json(one: Backtrace, places: list[Located | None], limit: int) -> Non
 
     from walkback.cbf.objects import to_json
 
-    objects = to_json(one, limit)
-    for frame, place in zip(objects, places, strict=False):
-        if place is not None:
-            frame.update(place.as_object())
-    click.echo(json.dumps(objects))
+    found = [
+        frame if place is None else {**frame, **place.as_object()}
+        for frame, place in zip_longest(to_json(one, limit), places)
+    ]
+    click.echo(json.dumps(found))
 
 
 def _print_text(one: Backtrace, places: list[Located | None], limit: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -133,7 +133,58 @@ def _subject(finding: Finding) -> str:
     return ", ".join(parts)
 
 
-def _report_object(report: Report) -> dict[str, Any]:
+class NoteObject(TypedDict):
+    """A note, as JSON."""
+
+    code: str
+    """The rule."""
+    message: str
+    """A description."""
+    offset: int | None
+    """The offset in the section."""
+    function: int | None
+    """The function's index."""
+    symbol: str | None
+    """The function's symbol."""
+    row: int | None
+    """The row's index in the function."""
+
+
+class FindingObject(NoteObject):
+    """A finding, as JSON."""
+
+    severity: str
+    """`broken`, `refused`, `stops`, `wrong` or `odd`."""
+
+
+class ReportObject(TypedDict):
+    """What was found in a section, as JSON."""
+
+    file: str
+    """The file."""
+    section: str | None
+    """The section."""
+    functions: int
+    """The number of functions."""
+    rows: int
+    """The number of rows."""
+    consumer: str | None
+    """The consumer given with `--for`."""
+    loads: bool | None
+    """Whether the consumer would load the section; null without `--for`."""
+    stops: int | None
+    """The number of places where its walk would stop; null without `--for`."""
+    findings: list[FindingObject]
+    """The findings, worst first."""
+    unlisted: dict[str, int]
+    """For each rule, the number of findings that are not listed."""
+    notes: list[NoteObject]
+    """The notes."""
+    unlisted_notes: dict[str, int]
+    """For each rule, the number of notes that are not listed."""
+
+
+def _report_object(report: Report) -> ReportObject:
     return {
         "file": report.source.file,
         "section": report.source.name,
@@ -142,15 +193,19 @@ def _report_object(report: Report) -> dict[str, Any]:
         "consumer": report.consumer,
         "loads": report.loads,
         "stops": report.stops,
-        "findings": [
-            {"code": one.code, "severity": one.severity.name.lower(), **_finding_object(one)} for one in report.findings
-        ],
+        "findings": [{**_note_object(one), "severity": one.severity.name.lower()} for one in report.findings],
         "unlisted": report.unlisted,
-        "notes": [{"code": one.code, **_finding_object(one)} for one in report.notes],
+        "notes": [_note_object(one) for one in report.notes],
         "unlisted_notes": report.unlisted_notes,
     }
 
 
-def _finding_object(finding: Finding) -> dict[str, Any]:
-    names = ("message", "offset", "function", "symbol", "row")
-    return {name: getattr(finding, name) for name in names}
+def _note_object(finding: Finding) -> NoteObject:
+    return {
+        "code": finding.code,
+        "message": finding.message,
+        "offset": finding.offset,
+        "function": finding.function,
+        "symbol": finding.symbol,
+        "row": finding.row,
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
@@ -24,6 +24,28 @@ if TYPE_CHECKING:
 
 _WIDEST = 24
 """Bytes of a part that are shown on one line."""
+
+
+class PartObject(TypedDict):
+    """Some bytes that belong together, as JSON."""
+
+    type: Literal["part"]
+    """The type of the object."""
+    offset: int
+    """The offset in the map."""
+    bytes: str
+    """The bytes, in hexadecimal."""
+    name: str
+    """Their name."""
+    meaning: str
+    """Their meaning."""
+
+
+class FindingObject(TypedDict):
+    """The type of a finding, as JSON."""
+
+    type: Literal["finding"]
+    """The type of the object."""
 
 
 @click.group(cls=VerbGroup, examples=("walkback cif show hello.cif", "walkback cif encode core.hello -o new.cif"))
@@ -60,14 +82,21 @@ def show(ctx: click.Context, source: str, form: str, as_json: bool) -> None:
         parts, findings = explain(blob.data)
         for part in parts:
             if as_json:
-                value = {"offset": part.offset, "bytes": part.data.hex(), "name": part.name, "meaning": part.meaning}
-                click.echo(json.dumps({"type": "part", **value}))
+                value: PartObject = {
+                    "type": "part",
+                    "offset": part.offset,
+                    "bytes": part.data.hex(),
+                    "name": part.name,
+                    "meaning": part.meaning,
+                }
+                click.echo(json.dumps(value))
             else:
                 shown = part.data[:_WIDEST].hex(" ") + (" ..." if len(part.data) > _WIDEST else "")
                 click.echo(printable(f"{part.offset:#06x}  {part.name:<8}  {shown}  {part.meaning}".rstrip()))
         for finding in findings:
             if as_json:
-                click.echo(json.dumps({"type": "finding", **finding.as_object()}))
+                kind: FindingObject = {"type": "finding"}
+                click.echo(json.dumps({**kind, **finding.as_object()}))
             else:
                 click.echo(printable(str(finding)))
         return _status(findings)

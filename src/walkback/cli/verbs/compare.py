@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
 import click
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     _Judged = tuple[Stretch, tuple[str, str]]
 
-_VERDICTS = ("one_verdict", "other_verdict")
-"""Keys of JSON."""
 _BOTH_PROVED = ("proved", "proved")
 _FINE = {"proved", "not reached"}
 """What nothing is wrong with."""
@@ -149,12 +147,12 @@ def _print(pair: Pair, limit: int, verify: bool) -> None:
         size = pair.comparison.code_bytes(verdict)
         if not size and verdict is not Verdict.EQUAL:
             continue
-        _print_title(title, pair.comparison.ranges(verdict), size)
+        _print_title(title, _amount(pair, verdict))
         if verdict is Verdict.EQUAL:
             continue
         if verify and verdict is Verdict.DIFFERENT:
             judged = _judged(pair)
-            _print_title("of these, both are proved and find the caller", *_both_proved(judged).values())
+            _print_title("of these, both are proved and find the caller", _both_proved(judged))
             lines = _judged_lines(pair, judged)
         else:
             lines = _lines(pair, verdict)
@@ -165,8 +163,9 @@ def _print(pair: Pair, limit: int, verify: bool) -> None:
             click.echo(f"    and {rest} more")
 
 
-def _print_title(title: str, functions: int, size: int) -> None:
-    click.echo(printable(f"  {title}: {counted(functions, 'function')}, {counted(size, 'byte')} of code"))
+def _print_title(title: str, amount: AmountObject) -> None:
+    functions, size = counted(amount["functions"], "function"), counted(amount["bytes"], "byte")
+    click.echo(printable(f"  {title}: {functions}, {size} of code"))
 
 
 def _lines(pair: Pair, verdict: Verdict) -> Iterator[str]:
@@ -209,33 +208,105 @@ def _word(verdict: proof.Verdict | None) -> str:
     return "" if verdict is None else verdict.name.lower().replace("_", " ")
 
 
-def _both_proved(judged: list[_Judged]) -> dict[str, int]:
+class AmountObject(TypedDict):
+    """How much code, as JSON."""
+
+    functions: int
+    """The number of functions."""
+    bytes: int
+    """The bytes of code."""
+
+
+class ComparisonObject(TypedDict):
+    """What came of two tables, as JSON."""
+
+    type: Literal["comparison"]
+    """The type of the object."""
+    file: str
+    """The file."""
+    one: str
+    """The first table."""
+    other: str
+    """The second table."""
+    equal: AmountObject
+    """Both have the same rule."""
+    different: AmountObject
+    """The rules differ."""
+    only_one: AmountObject
+    """Only the first has a rule."""
+    only_other: AmountObject
+    """Only the second has a rule."""
+    neither: AmountObject
+    """Neither has a rule."""
+    both_proved: NotRequired[AmountObject]
+    """With `--verify`: the part of `different` where both rules are proved."""
+
+
+class StretchObject(TypedDict):
+    """Code whose rules differ, as JSON."""
+
+    type: Literal["stretch"]
+    """The type of the object."""
+    verdict: str
+    """`different`, `only_one`, `only_other` or `neither`."""
+    section: str | None
+    """In objects, the text section."""
+    start: int
+    """The address; in objects, the offset in the section."""
+    size: int
+    """The bytes of code."""
+    name: str | None
+    """The symbol of the function."""
+    one: str
+    """The rule of the first table, as text."""
+    other: str
+    """The rule of the second table, as text."""
+    one_source: str | None
+    """The table that the first rule is from."""
+    other_source: str | None
+    """The table that the second rule is from."""
+    one_verdict: NotRequired[str]
+    """With `--verify`, where the rules differ: what the machine code says of the first."""
+    other_verdict: NotRequired[str]
+    """With `--verify`, where the rules differ: what the machine code says of the second."""
+
+
+def _both_proved(judged: list[_Judged]) -> AmountObject:
     """How many functions and bytes have different rules that are both proved: both find the caller."""
     proved = [stretch for stretch, words in judged if words == _BOTH_PROVED]
     return {"functions": len({one.range_one for one in proved}), "bytes": sum(one.size for one in proved)}
 
 
-def _objects(pair: Pair, verify: bool) -> list[dict[str, Any]]:
+def _objects(pair: Pair, verify: bool) -> Iterator[ComparisonObject | StretchObject]:
     from walkback.table.verdict import Verdict
 
     judged = _judged(pair) if verify else []
-    summary: dict[str, Any] = {"type": "comparison", "file": pair.file, "one": pair.one, "other": pair.other}
-    for verdict, _ in _titles(pair):
-        summary[verdict.name.lower()] = {
-            "functions": pair.comparison.ranges(verdict),
-            "bytes": pair.comparison.code_bytes(verdict),
-        }
+    summary: ComparisonObject = {
+        "type": "comparison",
+        "file": pair.file,
+        "one": pair.one,
+        "other": pair.other,
+        "equal": _amount(pair, Verdict.EQUAL),
+        "different": _amount(pair, Verdict.DIFFERENT),
+        "only_one": _amount(pair, Verdict.ONLY_ONE),
+        "only_other": _amount(pair, Verdict.ONLY_OTHER),
+        "neither": _amount(pair, Verdict.NEITHER),
+    }
     if verify:
         summary["both_proved"] = _both_proved(judged)
-        found = [_object(pair, one) | dict(zip(_VERDICTS, words, strict=True)) for one, words in judged]
-    else:
-        found = [_object(pair, one) for one in pair.comparison.stretches(Verdict.DIFFERENT)]
-    others = (Verdict.ONLY_ONE, Verdict.ONLY_OTHER, Verdict.NEITHER)
-    found += [_object(pair, one) for verdict in others for one in pair.comparison.stretches(verdict)]
-    return [summary, *found]
+    yield summary
+    for stretch, (one, other) in judged:
+        yield {**_object(pair, stretch), "one_verdict": one, "other_verdict": other}
+    for verdict in (Verdict.DIFFERENT, Verdict.ONLY_ONE, Verdict.ONLY_OTHER, Verdict.NEITHER):
+        if verdict is not Verdict.DIFFERENT or not verify:
+            yield from (_object(pair, stretch) for stretch in pair.comparison.stretches(verdict))
 
 
-def _object(pair: Pair, stretch: Stretch) -> dict[str, Any]:
+def _amount(pair: Pair, verdict: Verdict) -> AmountObject:
+    return {"functions": pair.comparison.ranges(verdict), "bytes": pair.comparison.code_bytes(verdict)}
+
+
+def _object(pair: Pair, stretch: Stretch) -> StretchObject:
     one_source, other_source = pair.sources_of(stretch)
     return {
         "type": "stretch",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -14,6 +14,7 @@ from walkback.cli.paths import INPUT_FILE
 from walkback.cli.walking import DEMANGLE, SHORT_NAMES, how_to_name
 
 if TYPE_CHECKING:
+    from walkback.sframe.dump.json import RuleObject
     from walkback.sframe.lookup import Match
     from walkback.symbols.demangle import Demangle
 
@@ -99,11 +100,46 @@ def _print_match(match: Match, file: str, how: Demangle) -> None:
     click.echo(f"  row {match.row}, from +{start:#x} on, at {place}: {match.row_bytes.hex(' ')}")
 
 
-def _match_object(match: Match) -> dict[str, Any]:
+class MatchObject(TypedDict):
+    """What was found for a target, as JSON."""
+
+    target: str
+    """The target as given."""
+    address: int
+    """Its address; in relocatable files, its offset in the text section."""
+    file: str
+    """The file."""
+    section: str | None
+    """The section that has the rule."""
+    function: int
+    """The function's index."""
+    name: str | None
+    """The function's symbol."""
+    start: int
+    """The function's address; in relocatable files, its offset in the text section."""
+    size: int
+    """The function's size in bytes."""
+    offset: int
+    """The offset from the start of the function, or of its repeating block."""
+    signal: bool
+    """Whether it is a signal frame."""
+    pauth_key: str
+    """`A` or `B`."""
+    row: int | None
+    """The row's index in its function."""
+    row_offset: int | None
+    """The row's offset in the section."""
+    bytes: str
+    """The row's bytes, in hexadecimal."""
+    rule: RuleObject | None
+    """The rule; null if no row covers the address."""
+
+
+def _match_object(match: Match) -> MatchObject:
     from walkback.sframe.dump.json import rule_object
 
     section, found = match.piece.section, match.found
-    value: dict[str, Any] = {
+    value: MatchObject = {
         "target": match.target,
         "address": match.place.address,
         "file": match.source.file,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
@@ -82,6 +82,20 @@ def size(ctx: click.Context, files: tuple[str, ...], tables: Tables | None, as_j
             click.echo()
             _print_account(measured[0], tables)
     ctx.exit(status)
+
+
+class SizedObject(TypedDict):
+    """The type of an object with sizes, as JSON."""
+
+    type: str
+    """`file` or `total`."""
+
+
+class SumObject(TypedDict):
+    """The sum of the parts of a section, as JSON."""
+
+    bytes: int
+    """The size of the section."""
 
 
 def _object(sizes: Sizes, kind: str) -> dict[str, Any]:

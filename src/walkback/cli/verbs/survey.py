@@ -8,7 +8,7 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import click
 
@@ -271,11 +271,24 @@ def _ratio(one: VersionSummary) -> str:
     return f"{one.compared.bytes / one.compared.call_frames:.3f}"
 
 
+class SurveyedObject(TypedDict):
+    """What a run did, without what it found, as JSON."""
+
+    type: Literal["survey"]
+    """The type of the object."""
+    survey: str
+    """The folder."""
+    looked_through: int
+    """The number of files on disk that are ELF files or contain some."""
+    now: int
+    """The number of them that this run read."""
+
+
 def _print_json(done: Surveyed, found: Summary) -> None:
     import json
 
-    summary: dict[str, Any] = {"type": "survey", "survey": done.folder, "looked_through": done.files, "now": done.done}
-    click.echo(json.dumps(summary | asdict(found)))
+    run: SurveyedObject = {"type": "survey", "survey": done.folder, "looked_through": done.files, "now": done.done}
+    click.echo(json.dumps({**run, **asdict(found)}))
 
 
 def _complain(folder: str, found: Summary) -> int:

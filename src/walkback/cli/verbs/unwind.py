@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
@@ -221,6 +221,17 @@ def _compare(file: str, methods: list[str], chart: str | None, as_json: bool, co
     return EXIT_FINE if fine else EXIT_FINDINGS
 
 
+class PassedObject(TypedDict):
+    """A wrong rule that stacks pass, without what is wrong, as JSON."""
+
+    type: Literal["mismatch"]
+    """The type of the object."""
+    file: str
+    """The file."""
+    stacks: int
+    """The number of stacks with a frame there."""
+
+
 def _print_comparison(comparing: Comparing, *, as_json: bool) -> None:
     """Print the table of the methods, and the wrong rules that stacks pass."""
     import json
@@ -234,7 +245,8 @@ def _print_comparison(comparing: Comparing, *, as_json: bool) -> None:
         for row in rows:
             click.echo(json.dumps(row.as_object()))
         for one in passed:
-            click.echo(json.dumps({"type": "mismatch", "file": one.file, "stacks": one.stacks, **asdict(one.mismatch)}))
+            head: PassedObject = {"type": "mismatch", "file": one.file, "stacks": one.stacks}
+            click.echo(json.dumps({**head, **asdict(one.mismatch)}))
         return
     for line in table(rows):
         click.echo(line)

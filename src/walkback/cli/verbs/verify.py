@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -17,7 +17,7 @@ from walkback.cli.paths import STREAM, standard_input
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from walkback.sections.verify import Mismatch, Verified
+    from walkback.sections.verify import Verified
 
 
 _FUNCTIONS, _INSTRUCTIONS = 20, 1000
@@ -183,23 +183,63 @@ def _print_objects(verified: Verified, *, is_whole: bool) -> None:
     from dataclasses import asdict
 
     for one in verified.mismatches:
-        click.echo(json.dumps(_mismatch_object(verified, one)))
+        click.echo(json.dumps({**_head("mismatch", verified), **asdict(one)}))
     for bare in verified.undescribed if is_whole else ():
-        told = {"type": "undescribed", "file": verified.file, "table": verified.table, **asdict(bare)}
-        click.echo(json.dumps(told))
-    click.echo(json.dumps(_file_object(verified)))
+        click.echo(json.dumps({**_head("undescribed", verified), **asdict(bare)}))
+    click.echo(json.dumps(_table_object(verified)))
 
 
-def _mismatch_object(verified: Verified, one: Mismatch) -> dict[str, Any]:
-    from dataclasses import asdict
+class TableObject(TypedDict):
+    """What is said of a table, without the rest, as JSON."""
 
-    return {"type": "mismatch", "file": verified.file, "table": verified.table, **asdict(one)}
+    type: str
+    """`mismatch`, `undescribed` or `file`."""
+    file: str
+    """The file."""
+    table: str
+    """The section of the table."""
 
 
-def _file_object(verified: Verified) -> dict[str, Any]:
-    names = [
-        *("functions", "functions_proved", "functions_wrong"),
-        *("bytes", "proved", "wrong", "assumed", "not_reached", "unknown", "reasons"),
-    ]
-    found = {name: getattr(verified, name) for name in names}
-    return {"type": "file", "file": verified.file, "table": verified.table, **found}
+class CountsObject(TableObject):
+    """The verdicts on a table, as JSON."""
+
+    functions: int
+    """The number of functions."""
+    functions_proved: int
+    """The number proved at every instruction that can be reached."""
+    functions_wrong: int
+    """The number with an instruction at which the table is wrong."""
+    bytes: int
+    """The bytes of code."""
+    proved: int
+    """The bytes at which the table is proved."""
+    wrong: int
+    """The bytes at which it is wrong."""
+    assumed: int
+    """The bytes at which it is right if something holds that the code does not show."""
+    not_reached: int
+    """The bytes that nothing leads to."""
+    unknown: int
+    """The bytes of which the proof does not know."""
+    reasons: dict[str, int]
+    """The bytes of `assumed`, `unknown` and `not_reached`, by reason."""
+
+
+def _head(kind: str, verified: Verified) -> TableObject:
+    return {"type": kind, "file": verified.file, "table": verified.table}
+
+
+def _table_object(verified: Verified) -> CountsObject:
+    return {
+        **_head("file", verified),
+        "functions": verified.functions,
+        "functions_proved": verified.functions_proved,
+        "functions_wrong": verified.functions_wrong,
+        "bytes": verified.bytes,
+        "proved": verified.proved,
+        "wrong": verified.wrong,
+        "assumed": verified.assumed,
+        "not_reached": verified.not_reached,
+        "unknown": verified.unknown,
+        "reasons": verified.reasons,
+    }

@@ -47,18 +47,25 @@ class Converted(OneLine):
     """What became of the sections of a file."""
 
     version: int
+    """The version written."""
     versions: tuple[int, ...] = ()
-    """Which there were."""
+    """The versions in the input."""
     sections: int = 0
+    """The number of sections written."""
     functions: int = 0
-    """Those that are written."""
+    """The number of functions written."""
     rows: int = 0
+    """The number of rows written."""
     former_bytes: int = 0
+    """The size of all sections before."""
     bytes: int = 0
+    """The size of all sections now."""
     split: int = 0
-    """How many functions became several, because of their number of rows."""
+    """The number of functions that now have several entries, because of their number of rows."""
     left_out: list[LeftOut] = field(default_factory=list)
+    """The functions left out."""
     notes: list[str] = field(default_factory=list)
+    """Other changes, as sentences."""
 
     def count(self, gathered: Gathered, made: Made, contents: Sequence[Part]) -> None:
         """Take what one file has into account: what became of it, in these sections."""

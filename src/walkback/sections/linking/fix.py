@@ -29,18 +29,25 @@ class Fixed(OneLine):
     """What was wrong, and what became of it."""
 
     problems: list[str]
+    """What was wrong, as sentences."""
     changed: bool
-    """Whether there is something new: a file without problems stays as it is."""
+    """Whether the section was rewritten: a file without problems stays as it is."""
     version: int
+    """The version of the result."""
     versions: tuple[int, ...]
-    """Which there were."""
+    """The versions in the input."""
     functions: int
+    """The number of functions in the result."""
     rows: int
+    """The number of rows in the result."""
     address: int
+    """The address of the result."""
     bytes: int
+    """The size of the result."""
     left_out: list[LeftOut]
+    """The functions left out."""
     notes: list[str]
-    """What had to be done besides, and what the file has no SFrame of."""
+    """Other changes, and what the file has no SFrame of, as sentences."""
 
 
 def fix(

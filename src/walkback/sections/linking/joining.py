@@ -19,19 +19,23 @@ class Linked:
     """A section made of others."""
 
     version: int
+    """The version written."""
     versions: tuple[int, ...]
-    """Which there were."""
+    """The versions in the input."""
     pieces: int
-    """How many complete sections there were."""
+    """The number of complete sections in the input."""
     functions: int
-    """Those that are written."""
+    """The number of functions written."""
     rows: int
+    """The number of rows written."""
     address: int
-    """What it was made for; 0 in objects."""
+    """The address that the section is for; 0 in objects."""
     bytes: int
+    """The size of the section."""
     left_out: list[LeftOut]
+    """The functions left out."""
     notes: list[str]
-    """What was said twice or for nothing."""
+    """How duplicates and overlaps were resolved, as sentences."""
 
 
 def linked(found: Sequence[Source], form: Form, address: int | None, view: str, leave_out: bool) -> tuple[Made, Linked]:

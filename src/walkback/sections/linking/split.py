@@ -28,14 +28,17 @@ class Split:
     """What became of the objects of a file."""
 
     objects: int = 0
-    """Those that have SFrame."""
+    """The number of objects with SFrame."""
     sections: int = 0
-    """How many SFrame sections there are now."""
+    """The number of SFrame sections in the result."""
     grouped: int = 0
-    """How many of them are in a section group."""
+    """The number of them that are in a section group."""
     functions: int = 0
+    """The number of functions written."""
     left_out: list[LeftOut] = field(default_factory=list)
+    """The functions left out."""
     notes: list[str] = field(default_factory=list)
+    """How duplicates and overlaps were resolved, as sentences."""
 
 
 def split(

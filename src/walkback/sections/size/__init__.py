@@ -56,7 +56,9 @@ class Described:
     """What a kind of table describes."""
 
     functions: int
+    """The number of functions."""
     code_bytes: int
+    """The bytes of their code."""
 
 
 @dataclass(slots=True)
@@ -64,10 +66,13 @@ class ExistingSize:
     """The SFrame that a file has."""
 
     versions: tuple[int, ...]
+    """The versions."""
     functions: int
-    """Entries of the index."""
+    """The number of entries of the index."""
     rows: int
+    """The number of rows."""
     parts: Parts
+    """The bytes by what they are for."""
 
 
 @dataclass(slots=True, repr=False)
@@ -75,17 +80,19 @@ class VersionSize(OneLine):
     """What a version would take."""
 
     files: int
-    """How many files (or members) could be said at all."""
+    """The number of files, or members, for which it can be made."""
     functions: int
-    """FDEs that describe code of the file."""
+    """The number of FDEs that describe code of the file."""
     covered: int
-    """How many of them the version can say."""
+    """The number of them that the version can express."""
     entries: int
-    """Of the index: a function that another interrupts has several."""
+    """The number of entries of the index: a function that another interrupts has several."""
     rows: int
+    """The number of rows."""
     parts: Parts
+    """The bytes by what they are for."""
     what_if: dict[str, int]
-    """Bytes of the whole section if something were otherwise; see `whatif`."""
+    """The bytes of the whole section with a change to the format, by its name."""
 
     @property
     def uncovered(self) -> int:
@@ -98,12 +105,13 @@ class Compared:
     """A version against `.eh_frame` and `.eh_frame_hdr`, over the files (or members) that have both."""
 
     bytes: int
-    """What the version would take."""
+    """The bytes of the version."""
     call_frames: int
+    """The bytes of `.eh_frame` and `.eh_frame_hdr`."""
     replacement: int = 0
-    """What version 3 would carry besides to replace `.eh_frame`."""
+    """Of version 3: the bytes that it would need in addition to replace `.eh_frame`."""
     numbered: int = 0
-    """The same with numbered sets of registers."""
+    """The same, with numbered sets of registers."""
 
 
 @dataclass(slots=True, repr=False)
@@ -111,30 +119,37 @@ class Sizes(OneLine):
     """The bytes of one file, of an archive, or of many files."""
 
     file: str
+    """The input."""
     files: int = 1
+    """The number of files."""
     members: int = 1
-    """ELF files in it: more than one in archives."""
+    """The number of ELF files, with each member of an archive."""
     without: int = 0
-    """Members without unwind tables, or without those that were chosen."""
+    """The number of members without unwind tables, or without those that were chosen."""
     file_bytes: int = 0
-    """Of an archive the bytes of its members."""
+    """The size of the file; of an archive, the sum over its members."""
     text_bytes: int = 0
-    """Of executable sections."""
+    """The size of the executable sections."""
     eh_frame: int = 0
+    """The size of `.eh_frame`."""
     eh_frame_hdr: int = 0
+    """The size of `.eh_frame_hdr`."""
     debug_frame: int = 0
-    """Not compressed."""
+    """The size of `.debug_frame`, not compressed."""
     orc: int = 0
-    """Of `.orc_unwind` and `.orc_unwind_ip`."""
+    """The size of `.orc_unwind` and `.orc_unwind_ip`."""
     described: dict[str, Described] = field(default_factory=dict)
-    """What there is to say, by the kind of table that it is from."""
+    """By kind of table (`cfi`, `go`, `orc`, `code`), what it describes."""
     sframe: ExistingSize | None = None
+    """The SFrame in the file."""
     versions: dict[int, VersionSize] = field(default_factory=dict)
+    """By version, what it would take."""
     impossible: dict[int, str] = field(default_factory=dict)
-    """Versions that cannot be made for a file at all, with the first reason."""
+    """By version, the first reason why it cannot be made at all."""
     compared: dict[int, Compared] = field(default_factory=dict)
+    """By version, its size against that of call frame information."""
     replacement: Replacement | None = None
-    """What version 3 would have to carry besides to replace `.eh_frame`."""
+    """What version 3 would need in addition to replace `.eh_frame`."""
 
     def __add__(self, other: Sizes) -> Sizes:
         total: Sizes = _sum(self, other)

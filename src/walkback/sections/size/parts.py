@@ -20,17 +20,21 @@ class Parts:
     """Bytes by what they are for; together they are the section."""
 
     header: int = 0
-    """With an auxiliary header."""
+    """The header, with the auxiliary header."""
     index: int = 0
+    """The index, without its padding."""
     padding: int = 0
-    """In the index of version 2."""
+    """The padding in the index of version 2."""
     attributes: int = 0
     """The records before the rows of a function, in version 3."""
     starts: int = 0
+    """The offsets at which rows start."""
     info: int = 0
+    """The info bytes of rows."""
     words: int = 0
+    """The data words of rows."""
     other: int = 0
-    """Bytes that belong to nothing."""
+    """Unused bytes."""
 
     @property
     def total(self) -> int:

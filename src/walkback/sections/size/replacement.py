@@ -39,18 +39,25 @@ class Replacement:
     """What would be added to version 3."""
 
     personality_functions: int = 0
+    """The number of functions with a personality routine."""
     lsda_functions: int = 0
+    """The number of functions with data for exceptions."""
     exception_bytes: int = 0
+    """The bytes for these."""
     register_functions: int = 0
-    """Functions with rules of other registers."""
+    """The number of functions with rules of other registers."""
     register_rows: int = 0
-    """Rows with rules of other registers, those that are added among them."""
+    """The number of rows with rules of other registers, with those that are added."""
     added_rows: int = 0
+    """The number of rows that are added for them."""
     added_row_bytes: int = 0
+    """The bytes of these rows."""
     register_bytes: int = 0
+    """The bytes of the rules of other registers."""
     sets: int = 0
-    """Distinct sets of rules of other registers."""
+    """The number of distinct sets of rules of other registers."""
     numbered_bytes: int = 0
+    """The bytes of these rules if the sets are numbered."""
 
     @property
     def total(self) -> int:

@@ -6,7 +6,7 @@ The verbs of a store are modules here, imported when they are asked for.
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import click
 
@@ -75,6 +75,21 @@ def store(ctx: click.Context, /, folder: str, as_json: bool) -> None:
     ctx.exit(guarded(lambda name: _show(name, as_json), folder, folder))
 
 
+class StoreObject(TypedDict):
+    """The sums of a store, as JSON."""
+
+    type: Literal["store"]
+    """The type of the object."""
+    store: str
+    """The folder."""
+    samples: int
+    """The number of samples."""
+    stacks: int
+    """The number of stacks; those that are in several hours count in each."""
+    bytes: int
+    """The size of all blocks."""
+
+
 def _show(folder: str, as_json: bool) -> int:
     import json
     from dataclasses import asdict
@@ -83,8 +98,14 @@ def _show(folder: str, as_json: bool) -> int:
 
     found = Store(folder).overview()
     if as_json:
-        sums = {"samples": found.samples, "stacks": found.stacks, "bytes": found.bytes}
-        click.echo(json.dumps({"type": "store", "store": folder, **sums, **asdict(found)}))
+        sums: StoreObject = {
+            "type": "store",
+            "store": folder,
+            "samples": found.samples,
+            "stacks": found.stacks,
+            "bytes": found.bytes,
+        }
+        click.echo(json.dumps({**sums, **asdict(found)}))
         return EXIT_FINE
     for line in _lines(folder, found):
         click.echo(line)

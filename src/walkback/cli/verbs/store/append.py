@@ -9,7 +9,7 @@ import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypedDict
 
 import click
 
@@ -203,6 +203,19 @@ def _add_backtraces(new: Append, blobs: list[Blob], times: int, wanted: _WantedA
     return EXIT_FINE
 
 
+class AppendObject(TypedDict):
+    """What came into the store, as JSON."""
+
+    type: Literal["append"]
+    """The type of the object."""
+    store: str
+    """The folder."""
+    segment: str | None
+    """The name of the new segment; null if nothing is new."""
+    hours: dict[str, dict[str, Any]]
+    """For each hour, what came into it."""
+
+
 def _print(folder: str, new: Append, as_json: bool) -> None:
     """What came into the store."""
     import json
@@ -210,6 +223,7 @@ def _print(folder: str, new: Append, as_json: bool) -> None:
 
     if as_json:
         hours = {hour: asdict(counts) for hour, counts in new.blocks.items()}
-        click.echo(json.dumps({"type": "append", "store": folder, "segment": new.segment, "hours": hours}))
+        found: AppendObject = {"type": "append", "store": folder, "segment": new.segment, "hours": hours}
+        click.echo(json.dumps(found))
         return
     (complain if new.segment is None else click.echo)(printable(f"{folder}: {summary(new)}"))

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypedDict
+
 import click
 
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
+
+
+class ProblemObject(TypedDict):
+    """The type of a problem, as JSON."""
+
+    type: Literal["problem"]
+    """The type of the object."""
 
 
 @verb("walkback store stacks check", "walkback store stacks check --json")
@@ -27,8 +36,9 @@ def check(ctx: click.Context, /, as_json: bool) -> None:
         store = Store(folder)
         problems = store.check()
         if as_json:
+            kind: ProblemObject = {"type": "problem"}
             for one in problems:
-                click.echo(json.dumps({"type": "problem", **asdict(one)}))
+                click.echo(json.dumps({**kind, **asdict(one)}))
         else:
             for one in problems:
                 click.echo(printable(f"{one.file}: {one.message}"))

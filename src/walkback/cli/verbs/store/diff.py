@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import click
 
@@ -107,6 +107,15 @@ def diff(
     ctx.exit(guarded(work, ctx.obj, ctx.obj))
 
 
+class WholeObject(TypedDict):
+    """The weights of all samples of each side, as JSON."""
+
+    before: int
+    """The weight of all samples before."""
+    after: int
+    """The weight of all samples after."""
+
+
 def _lines(old: Any, new: Any, limit: int, as_json: bool, clones: bool) -> list[str]:
     import json
     from dataclasses import asdict
@@ -116,5 +125,5 @@ def _lines(old: Any, new: Any, limit: int, as_json: bool, clones: bool) -> list[
     found = difference(old, new, clones=clones)
     if not as_json:
         return table(found, new.unit if new.unit == old.unit else "weight", limit)
-    whole = {"before": found.before, "after": found.after}
+    whole: WholeObject = {"before": found.before, "after": found.after}
     return [json.dumps({**asdict(one), **whole}) for one in found.functions[:limit]]

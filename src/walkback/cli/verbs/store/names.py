@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import click
 
@@ -39,16 +39,34 @@ def names(ctx: click.Context, /, update: bool, searching: Searching, as_json: bo
             naming = Naming(searching.search, lines=True)
             done = store.update_names(naming)
             if as_json:
-                click.echo(json.dumps({"type": "update", "store": folder, **asdict(done)}))
+                head: UpdateObject = {"type": "update", "store": folder}
+                click.echo(json.dumps({**head, **asdict(done)}))
             else:
                 click.echo(f"{printable(folder)}: {counted(done.rows, 'new name')}")
             complain_of(folder, [f"{name}: {why}" for name, why in naming.troubles.items()])
         found = store.names()
+        kind: FileObject = {"type": "file"}
         for one in found:
-            click.echo(json.dumps({"type": "file", **asdict(one)}) if as_json else _line(one))
+            click.echo(json.dumps({**kind, **asdict(one)}) if as_json else _line(one))
         return EXIT_FINE if all(one.named == one.frames for one in found) else EXIT_FINDINGS
 
     ctx.exit(guarded(work, ctx.obj, ctx.obj))
+
+
+class UpdateObject(TypedDict):
+    """An update, without what it found, as JSON."""
+
+    type: Literal["update"]
+    """The type of the object."""
+    store: str
+    """The folder."""
+
+
+class FileObject(TypedDict):
+    """The type of a file with names, as JSON."""
+
+    type: Literal["file"]
+    """The type of the object."""
 
 
 def _line(one: NamedFile) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
@@ -16,7 +16,7 @@ from walkback.cli.walking import OUTPUT, SUMMED
 
 if TYPE_CHECKING:
     from walkback.stacks.profile import Profile
-    from walkback.stacks.through import Neighbour, Through
+    from walkback.stacks.through import Through
 
 _MOST_LIKE = 5
 
@@ -106,14 +106,45 @@ def _lines(found: Through, limit: int) -> list[str]:
     return lines
 
 
+class NamedObject(TypedDict):
+    """A function, as JSON."""
+
+    name: str
+    """The function."""
+    module: str
+    """Its file."""
+
+
+class ThroughObject(TypedDict):
+    """What goes through some functions, as JSON."""
+
+    type: Literal["through"]
+    """The type of the object."""
+    functions: list[NamedObject]
+    """The functions that were found."""
+    weight: int
+    """The weight of the stacks that one of them is in."""
+    own: int
+    """The weight of the stacks in which one of them is innermost."""
+    whole: int
+    """The weight of all stacks, these and others."""
+    callers: list[dict[str, Any]]
+    """The callers, the heaviest first."""
+    callees: list[dict[str, Any]]
+    """The functions that they call, the heaviest first."""
+
+
 def _objects(found: Through, limit: int) -> list[str]:
     import json
     from dataclasses import asdict
 
-    def listed(neighbours: list[Neighbour]) -> list[dict[str, Any]]:
-        return [asdict(one) for one in neighbours[:limit]]
-
-    functions = [{"name": name, "module": module} for name, module in found.functions]
-    weights = {"weight": found.weight, "own": found.own, "whole": found.whole}
-    sides = {"callers": listed(found.callers), "callees": listed(found.callees)}
-    return [json.dumps({"type": "through", "functions": functions, **weights, **sides})]
+    value: ThroughObject = {
+        "type": "through",
+        "functions": [{"name": name, "module": module} for name, module in found.functions],
+        "weight": found.weight,
+        "own": found.own,
+        "whole": found.whole,
+        "callers": [asdict(one) for one in found.callers[:limit]],
+        "callees": [asdict(one) for one in found.callees[:limit]],
+    }
+    return [json.dumps(value)]

@@ -1,0 +1,96 @@
+"""The keys of JSON objects, as Markdown: from the classes that are written, with what these say of each."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import inspect
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_origin, is_typeddict
+
+from reference.library import fields_of
+from reference.markdown import table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WORDS = {"str": "string", "int": "number", "float": "number", "bool": "boolean", "None": "null"}
+"""What JSON calls them."""
+LISTS = {"list", "tuple", "Sequence"}
+
+
+class Key(NamedTuple):
+    """A key of an object."""
+
+    name: str
+    kinds: tuple[str, ...]
+    """What its value is, in the words of JSON, or a string that it always is; `map` is an object with any keys."""
+    optional: bool
+    meaning: str
+
+    @property
+    def text(self) -> str:
+        """What its value is, for a table."""
+        kinds = " or ".join(kind.replace("map", "object") for kind in self.kinds)
+        return f"{kinds}, optional" if self.optional else kinds
+
+
+def keys(names: str) -> str:
+    """A table of the keys that an object has from these classes, with those that mean the same in one row."""
+    rows: list[tuple[str, str, str]] = []
+    for one in described(names):
+        said = one.text, one.meaning
+        before = f"{rows.pop()[0]}, " if rows and rows[-1][1:] == said else ""
+        rows.append((f"{before}`{one.name}`", *said))
+    return table("Key", "Type", "Meaning", rows=rows)
+
+
+def described(names: str) -> list[Key]:
+    """The keys that an object has from these classes, each by its module in `walkback` and its name."""
+    return [key for name in names.split() for one in _with_bases(_named(name)) for key in _keys(one)]
+
+
+def _named(name: str) -> Any:
+    module, _, own = name.rpartition(".")
+    return getattr(import_module(f"walkback.{module}"), own)
+
+
+def _with_bases(one: Any) -> Iterator[Any]:
+    """A class behind those that it extends: a TypedDict has these in its source alone."""
+    (definition,) = ast.parse(inspect.getsource(one)).body
+    for base in definition.bases if isinstance(definition, ast.ClassDef) else ():
+        found = getattr(inspect.getmodule(one), ast.unparse(base), None)
+        if is_typeddict(found):
+            yield from _with_bases(found)
+    yield one
+
+
+def _keys(one: Any) -> Iterator[Key]:
+    """Those of a TypedDict, or of what `asdict` takes; one without a meaning is an error."""
+    for name, (kind, text) in fields_of(one).items():
+        if not text:
+            raise ValueError(f"{one.__qualname__}.{name} has no meaning")
+        node, optional = ast.parse(kind, mode="eval").body, False
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "NotRequired":
+            node, optional = node.slice, True
+        yield Key(name, tuple(_kinds(node, one)), optional, " ".join(text.split()))
+
+
+def _kinds(node: ast.expr, owner: type) -> Iterator[str]:
+    """What a value is by its annotation."""
+    if isinstance(node, ast.BinOp):
+        yield from _kinds(node.left, owner)
+        yield from _kinds(node.right, owner)
+    elif isinstance(node, ast.Subscript):
+        outer = ast.unparse(node.value)
+        inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if outer == "Literal":
+            yield from (f"`{ast.literal_eval(one)}`" for one in inner)
+        else:
+            part = next(_kinds(inner[0], owner)).replace("map", "object")
+            yield f"list of {part}s" if outer in LISTS else "map"
+    else:
+        name = ast.unparse(node)
+        found = getattr(inspect.getmodule(owner), name, None)
+        is_word = isinstance(found, type) and issubclass(found, enum.StrEnum)
+        yield "string" if is_word or get_origin(found) is Literal else WORDS.get(name, "object")
