@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from walkback.cli.command import LazyVerbs
+from walkback.cli.command import LazyVerbs, Verb
 from walkback.cli.main import cli
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def text_of(page: Page, others: list[Page]) -> str:
             parts.append(f".SS {roff(heading)}")
             parts += [f".TP\n.B {name}\n{roff(line)}" for name, line in verbs.items()]
     parts.append(".SH OPTIONS\n" + "\n".join(options_of(context)))
+    statuses += [f"1 if {command.exit_1}" for command in [command] if isinstance(command, Verb) and command.exit_1]
     parts += [f".SH EXIT STATUS\n{roff(text)}" for text in statuses]
     examples = getattr(command, "examples", ())
     if examples:

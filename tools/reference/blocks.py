@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 
 from reference.columns import columns
-from reference.commands import man_pages, options, subcommands, usage, verbs
+from reference.commands import exits, man_pages, options, subcommands, usage, verbs
 from reference.keys import keys
 from reference.library import library
 from reference.words import findings
 
 MAKERS = {
     "columns": columns,
+    "exits": exits,
     "findings": findings,
     "keys": keys,
     "library": library,

@@ -7,8 +7,9 @@ from functools import cache
 
 import click
 
-from man import RANGE, Page, every_page
+from man import RANGE, STATUS, Page, every_page
 from reference.markdown import cell, table
+from walkback.cli.command import Verb
 from walkback.cli.main import HEADINGS
 
 CODE = re.compile(r"(?<![\w`/.-])(?:--[a-z][\w-]*|~?/?\.[a-z]\w+(?:\.[\w+]+)*|[A-Z]+_[A-Z_]+)(?![\w`])")
@@ -46,6 +47,17 @@ def options(words: str) -> str:
     return table("Option", "Meaning", rows=rows) if rows else ""
 
 
+def exits(words: str) -> str:
+    """A table of the exit statuses of a command; without words, of all."""
+    text = " ".join(str(commands()[""].context.command.help).split()).partition(STATUS)[2].rstrip(".")
+    found = {int(status): meaning for status, _, meaning in (part.partition(" ") for part in text.split("; "))}
+    command = commands()[words].context.command
+    if isinstance(command, Verb) and command.exit_1:
+        found[1] = _prose(command.exit_1)
+    rows = ((str(status), f"{meaning[0].upper()}{meaning[1:].rstrip('.')}.") for status, meaning in found.items())
+    return table("Status", "Meaning", rows=rows)
+
+
 def subcommands(words: str) -> str:
     """A section for each command below one."""
     return "\n\n".join(_section(name) for name in below(words))
@@ -65,6 +77,8 @@ def man_pages(_: str) -> str:
 def _section(words: str) -> str:
     name, context = words.rpartition(" ")[2], commands()[words].context
     paragraphs = [" ".join(part.split()) for part in str(context.command.help).replace("\b", "").split("\n\n")]
+    exit_1 = getattr(context.command, "exit_1", "")
+    paragraphs += [f"The exit status is 1 if {exit_1}"] if exit_1 else []
     return "\n\n".join([f"## `{name}`", *map(_prose, paragraphs), usage(words), options(words)])
 
 

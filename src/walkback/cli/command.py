@@ -12,13 +12,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Verb(click.Command):
-    """A command whose help ends with examples."""
+    """A command whose help ends with when its exit status is 1, and with examples."""
 
-    def __init__(self, *args: Any, examples: tuple[str, ...] = (), **more: Any) -> None:
+    def __init__(self, *args: Any, examples: tuple[str, ...] = (), exit_1: str = "", **more: Any) -> None:
         super().__init__(*args, **more)
         self.examples = examples
+        self.exit_1 = exit_1
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if self.exit_1:
+            formatter.write_paragraph()
+            formatter.write_text(f"The exit status is 1 if {self.exit_1}")
         if self.examples:
             with formatter.section("Examples"):
                 for example in self.examples:
@@ -29,9 +33,12 @@ class VerbGroup(Verb, click.Group):
     """Commands below one, whose help ends with examples."""
 
 
-def verb(*examples: str) -> Callable[[F], Verb]:
-    """A decorator that makes a function a verb; the tests run its examples."""
-    return click.command(cls=Verb, examples=examples)
+def verb(*examples: str, exit_1: str = "") -> Callable[[F], Verb]:
+    """A decorator that makes a function a verb; the tests run its examples.
+
+    `exit_1` says when its exit status is 1: it ends a sentence.
+    """
+    return click.command(cls=Verb, examples=examples, exit_1=exit_1)
 
 
 class LazyVerbs(VerbGroup):

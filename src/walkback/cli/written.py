@@ -40,6 +40,11 @@ _LEAVE_OUT = click.option(
 )
 _STRICT = click.option("--strict", is_flag=True, help="Exit 1 if a function is left out; the file is still written.")
 
+EXIT_1 = (
+    "there is no SFrame section, or the version cannot express a function, and nothing is written; with --strict, also "
+    "if a function is left out."
+)
+"""When the exit status of these verbs is 1."""
 
 Subject = str | tuple[str, ...]
 """The file of a verb that takes one, or the files."""

@@ -73,7 +73,7 @@ class FunctionChain:
     broken: int
     """Bytes at which it has another value."""
     undecided: int
-    """Bytes of which the proof does not know."""
+    """Bytes at which the proof cannot decide."""
     places: tuple[tuple[int, int], ...]
     """Where it is broken: each an address, and the bytes from there."""
 

@@ -39,7 +39,11 @@ if TYPE_CHECKING:
     from walkback.sections.reading import Tables
 
 
-@verb("walkback add hello -o hello.new --for glibc", "walkback add --in-place build/")
+@verb(
+    "walkback add hello -o hello.new --for glibc",
+    "walkback add --in-place build/",
+    exit_1="a file has no unwind tables; with --strict, also if a function is not covered or left out.",
+)
 @FILE
 @IN_PLACE
 @click.option("--in-place", is_flag=True, help="Change the files; needed for a folder, where every binary gets SFrame.")

@@ -42,6 +42,7 @@ def cbf() -> None:
         "walkback cbf show '02 1a 40 10 46 00'",
         "walkback cbf show trace.cbf",
     ),
+    exit_1="anything is wrong.",
 )
 @INPUT
 @FROM
@@ -111,6 +112,7 @@ class _Printed:
         "walkback cbf decode '02 1a 40 10 46 00'",
         "walkback cbf decode trace.cbf --json",
     ),
+    exit_1="anything is wrong with the backtraces, the images or the files that are read for names.",
 )
 @INPUT
 @FROM

@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from walkback.sframe.checking import Finding, Report
 
 
-@verb("walkback check a.out", "walkback check libcalls.a --for gnu-ld")
+@verb(
+    "walkback check a.out",
+    "walkback check libcalls.a --for gnu-ld",
+    exit_1="there are findings, or there is no such section.",
+)
 @FILE
 @click.option(
     "--for",

@@ -63,6 +63,7 @@ def cif() -> None:
         "walkback cif show hello.cif",
         "walkback cif show hello.cif --json",
     ),
+    exit_1="anything is wrong.",
 )
 @INPUT
 @FROM
@@ -110,6 +111,7 @@ def show(ctx: click.Context, source: str, form: str, as_json: bool) -> None:
         "walkback cif decode hello.cif",
         "walkback cif decode hello.cif --json",
     ),
+    exit_1="anything is wrong with the map.",
 )
 @INPUT
 @FROM
@@ -148,6 +150,7 @@ def decode(ctx: click.Context, source: str, form: str, lenient: bool, as_json: b
         "walkback cif encode core.hello -o hello.cif",
         "walkback cif encode --pid $PID --hex",
     ),
+    exit_1="the process, the core file or the recording misses something.",
 )
 @click.argument("source", metavar="[SOURCE]", required=False, type=INPUT_FILE)
 @click.option(

@@ -31,7 +31,12 @@ _FINE = {"proved", "not reached"}
 """What nothing is wrong with."""
 
 
-@verb("walkback compare a.out", "walkback compare hello hello.sframe@0x2000")
+@verb(
+    "walkback compare a.out",
+    "walkback compare hello hello.sframe@0x2000",
+    exit_1="rules differ, the two describe no code in common, a table is missing, or, with --strict, "
+    "only one of the two describes some code.",
+)
 @click.argument("files", metavar="FILE [OTHER]", nargs=-1, required=True, type=PLACED_FILE)
 @click.option("--each", is_flag=True, help="Take any number of files, and compare the two tables of each.")
 @click.option(

@@ -11,13 +11,17 @@ from walkback.cli.command import verb
 from walkback.cli.consumer import FOR
 from walkback.cli.output import check_raw
 from walkback.cli.paths import INPUT_FILE, output_for
-from walkback.cli.written import IN_PLACE, Writing, options, print_done, run, versions_text, wanted_pcrel
+from walkback.cli.written import EXIT_1, IN_PLACE, Writing, options, print_done, run, versions_text, wanted_pcrel
 
 if TYPE_CHECKING:
     from walkback.cli.written import Written
 
 
-@verb("walkback convert a.out --version 2", "walkback convert a.out --for linux -o a.new")
+@verb(
+    "walkback convert a.out --version 2",
+    "walkback convert a.out --for linux -o a.new",
+    exit_1=EXIT_1,
+)
 @click.argument("file", type=INPUT_FILE)
 @IN_PLACE
 @click.option(

@@ -11,7 +11,7 @@ from walkback.cli.paths import INPUT_FILE, account, output_for
 from walkback.cli.written import IN_PLACE
 
 
-@verb("walkback drop a.out", "walkback drop a.out -o plain")
+@verb("walkback drop a.out", "walkback drop a.out -o plain", exit_1="a file has no SFrame section.")
 @click.argument("file", type=INPUT_FILE)
 @IN_PLACE
 @click.pass_context

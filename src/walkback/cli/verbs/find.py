@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from walkback.symbols.demangle import Demangle
 
 
-@verb("walkback find a.out main+4", "walkback find libcalls.a f0+2 .text+0x10")
+@verb(
+    "walkback find a.out main+4",
+    "walkback find libcalls.a f0+2 .text+0x10",
+    exit_1="a target matches nothing, or there is no such section.",
+)
 @click.argument("file", type=INPUT_FILE)
 @click.argument("targets", metavar="ADDR|SYMBOL[+OFF]...", nargs=-1, required=True, shell_complete=functions)
 @JSON

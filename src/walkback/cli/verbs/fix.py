@@ -10,13 +10,27 @@ from walkback.base.text import counted
 from walkback.cli.command import verb
 from walkback.cli.consumer import FOR
 from walkback.cli.paths import INPUT_FILE, output_for
-from walkback.cli.written import IN_PLACE, VERSION, Writing, options, print_done, run, versions_text, wanted_pcrel
+from walkback.cli.written import (
+    EXIT_1,
+    IN_PLACE,
+    VERSION,
+    Writing,
+    options,
+    print_done,
+    run,
+    versions_text,
+    wanted_pcrel,
+)
 
 if TYPE_CHECKING:
     from walkback.cli.written import Written
 
 
-@verb("walkback fix concatenated", "walkback fix concatenated -o fixed")
+@verb(
+    "walkback fix concatenated",
+    "walkback fix concatenated -o fixed",
+    exit_1=EXIT_1,
+)
 @click.argument("file", type=INPUT_FILE)
 @IN_PLACE
 @VERSION

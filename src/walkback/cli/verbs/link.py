@@ -12,7 +12,7 @@ from walkback.cli.command import verb
 from walkback.cli.consumer import FOR
 from walkback.cli.output import Address
 from walkback.cli.paths import OUTPUT_FILE, PLACED_FILE, refuse_terminal
-from walkback.cli.written import VERSION, Writing, options, print_done, run, versions_text, wanted_pcrel
+from walkback.cli.written import EXIT_1, VERSION, Writing, options, print_done, run, versions_text, wanted_pcrel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from walkback.cli.written import Written
 
 
-@verb("walkback link a.out concatenated -o all.sframe", "walkback link -r joined.o -o one.o")
+@verb(
+    "walkback link a.out concatenated -o all.sframe",
+    "walkback link -r joined.o -o one.o",
+    exit_1=EXIT_1,
+)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PLACED_FILE)
 @click.option(
     "-o", "--output", required=True, type=OUTPUT_FILE, help="Write the section, or with -r the object, to this file."

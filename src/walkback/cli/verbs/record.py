@@ -48,7 +48,11 @@ _FORMATS = {
 """By what the name of the output ends with."""
 
 
-@verb("walkback record -- python3 -c 'sum(range(10**7))'", "walkback record -p $PID -d 2 --format top -o -")
+@verb(
+    "walkback record -- python3 -c 'sum(range(10**7))'",
+    "walkback record -p $PID -d 2 --format top -o -",
+    exit_1="there are no samples, or no stack is complete. A status of COMMAND that is not 0 is passed on.",
+)
 @click.argument("command", metavar="[--] COMMAND...", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "-p",
@@ -153,8 +157,7 @@ def record(
 ) -> None:
     """Record where a command, a process or a machine spends its time.
 
-    Without --format and --store, it writes a flame graph to walkback.html. The exit status is that of COMMAND, if that
-    is not 0.
+    Without --format and --store, it writes a flame graph to walkback.html.
     """
     common = Shared(**shared)
     if [bool(command), target is not None, everything].count(True) != 1:

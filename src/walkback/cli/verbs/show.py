@@ -35,7 +35,11 @@ if TYPE_CHECKING:
     from walkback.symbols.demangle import Demangle
 
 
-@verb("walkback show a.out", "walkback show a.out --function main")
+@verb(
+    "walkback show a.out",
+    "walkback show a.out --function main",
+    exit_1="a function cannot be read whole, a target matches nothing, or there is no such section.",
+)
 @FILE
 @click.option(
     "--format",

@@ -41,7 +41,7 @@ _WHAT_IF_WORDS = {
 }
 
 
-@verb("walkback size hello", "walkback size /usr/bin/python3 hello")
+@verb("walkback size hello", "walkback size /usr/bin/python3 hello", exit_1="there are no tables to measure.")
 @FILE
 @MEASURED
 @JSON

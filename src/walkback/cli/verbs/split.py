@@ -9,13 +9,17 @@ import click
 from walkback.base.text import counted
 from walkback.cli.command import verb
 from walkback.cli.paths import INPUT_FILE, output_for
-from walkback.cli.written import IN_PLACE, VERSION, Writing, options, print_done, run, wanted_pcrel
+from walkback.cli.written import EXIT_1, IN_PLACE, VERSION, Writing, options, print_done, run, wanted_pcrel
 
 if TYPE_CHECKING:
     from walkback.cli.written import Written
 
 
-@verb("walkback split inline.o", "walkback split libcalls.a -o split.a")
+@verb(
+    "walkback split inline.o",
+    "walkback split libcalls.a -o split.a",
+    exit_1=EXIT_1,
+)
 @click.argument("file", type=INPUT_FILE)
 @IN_PLACE
 @VERSION

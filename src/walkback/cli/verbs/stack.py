@@ -37,7 +37,12 @@ EXIT_INTERRUPTED = 130
 """Somebody has pressed Ctrl-C; what there was until then is written."""
 
 
-@verb("walkback stack $PID", "walkback stack core.hello --exe hello --lines")
+@verb(
+    "walkback stack $PID",
+    "walkback stack core.hello --exe hello --lines",
+    exit_1="no stack is complete, except with --only; something is missing, such as a thread; or, "
+    "with --asyncio, the tasks cannot be read.",
+)
 @click.argument("target", metavar="PID|NAME|CORE", type=INPUT_FILE, shell_complete=processes)
 @click.option("--exe", type=INPUT_FILE, metavar="FILE", help="Program of a core file.")
 @click.option("--format", "form", type=click.Choice(("text", *FORMAT_NAMES)), help="Output format. [default: text]")

@@ -43,7 +43,11 @@ _OUTCOMES = {
 }
 
 
-@verb("walkback survey . -o results", "walkback survey build libcalls.a -o results --jobs 2")
+@verb(
+    "walkback survey . -o results",
+    "walkback survey build libcalls.a -o results --jobs 2",
+    exit_1="a file could not be surveyed, or there is no ELF file.",
+)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FOLDER)
 @click.option("-o", "--output", required=True, type=FOLDER, metavar="DIR", help="Folder for the results.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Number of processes. [default: one per processor]")

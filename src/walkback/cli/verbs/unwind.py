@@ -37,7 +37,11 @@ _MOST_MISMATCHES = 10
 """Wrong rules that `--compare` prints."""
 
 
-@verb("walkback unwind perf.data --format top", "walkback unwind perf.data --format html -o flame.html")
+@verb(
+    "walkback unwind perf.data --format top",
+    "walkback unwind perf.data --format html -o flame.html",
+    exit_1="no stack is complete, except with --only; or the recording is damaged or misses something.",
+)
 @click.argument("file", metavar="PERF.DATA", type=STREAM)
 @click.option("--format", "form", type=click.Choice(FORMAT_NAMES), help="Output format. [default: folded]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per sample; same as --format json.")

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 _FUNCTIONS, _INSTRUCTIONS = 20, 1000
 
 
-@verb("walkback verify hello", "walkback verify --explain main hello")
+@verb(
+    "walkback verify hello",
+    "walkback verify --explain main hello",
+    exit_1="a rule is wrong, a table is missing, or, with --frame-pointers, a file does not keep the chain.",
+)
 @FILE
 @click.option(
     "--table",
@@ -72,10 +76,10 @@ def verify(
 
     For each instruction of each function, the machine code shows where the caller's frame is. A table is proved where
     its rule agrees. A proof assumes that functions begin as the ABI says, callees keep the registers that the ABI says,
-    and nothing else writes to the places where registers are saved. The exit status is 1 if anything is wrong.
+    and nothing else writes to the places where registers are saved.
 
     --frame-pointers shows instead, for AMD64 and AArch64, which functions link their frame at every call and use the
-    frame pointer for nothing else. The exit status is 0 if 99 % of the code is in such functions or in leaves.
+    frame pointer for nothing else. A file keeps the chain if 99 % of the code is in such functions or in leaves.
     """
     from walkback.sections.verify import RESTS_ON
     from walkback.sections.verify import verify as verified_tables
@@ -220,7 +224,7 @@ class CountsObject(TableObject):
     not_reached: int
     """The bytes that nothing leads to."""
     unknown: int
-    """The bytes of which the proof does not know."""
+    """The bytes at which the proof cannot decide."""
     reasons: dict[str, int]
     """The bytes of `assumed`, `unknown` and `not_reached`, by reason."""
 

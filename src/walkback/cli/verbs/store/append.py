@@ -33,7 +33,11 @@ FORMS = ("perf", "folded", "cbf")
 _FIRST_TEXT = 4
 
 
-@verb("walkback store stacks append perf.data", "walkback store stacks append perf.data --label version=1.2")
+@verb(
+    "walkback store stacks append perf.data",
+    "walkback store stacks append perf.data --label version=1.2",
+    exit_1="nothing is new, no stack of a file is complete, or a recording is damaged.",
+)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=STREAM)
 @click.option("--from", "form", type=click.Choice(FORMS), help="Format of the files. [default: by their first bytes]")
 @click.option("--host", metavar="NAME", help="Host that the samples are from. [default: as recorded]")

@@ -18,14 +18,11 @@ class ProblemObject(TypedDict):
     """The type of the object."""
 
 
-@verb("walkback store stacks check", "walkback store stacks check --json")
+@verb("walkback store stacks check", "walkback store stacks check --json", exit_1="anything is wrong.")
 @JSON
 @click.pass_context
 def check(ctx: click.Context, /, as_json: bool) -> None:
-    """Verify every block.
-
-    The exit status is 1 if anything is wrong.
-    """
+    """Verify every block."""
 
     def work(folder: str) -> int:
         import json

@@ -48,6 +48,7 @@ class _Words(ParameterType[dict[str, Any]]):
 @verb(
     "walkback store stacks diff version=1.1 version=1.2",
     "walkback store stacks diff version=1.1 version=1.2 --format html -o diff.html",
+    exit_1="no sample is chosen, of one side or of both.",
 )
 @click.argument("before", type=_Words())
 @click.argument("after", type=_Words())

@@ -15,7 +15,11 @@ from walkback.cli.walking import OUTPUT, SUMMED
 FORMAT = click.option("--format", "form", type=click.Choice(SUMMED), help="Output format. [default: html]")
 
 
-@verb("walkback store stacks flame -o flame.html", "walkback store stacks flame --format pprof -o stacks.pb.gz")
+@verb(
+    "walkback store stacks flame -o flame.html",
+    "walkback store stacks flame --format pprof -o stacks.pb.gz",
+    exit_1="no sample is chosen.",
+)
 @choosing
 @FORMAT
 @OUTPUT

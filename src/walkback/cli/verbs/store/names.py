@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from walkback.store.known import NamedFile
 
 
-@verb("walkback store stacks names", "walkback store stacks names --update")
+@verb("walkback store stacks names", "walkback store stacks names --update", exit_1="not all frames have names.")
 @click.option("--update", is_flag=True, help="Look for names in files again, and keep those that are new.")
 @file_options
 @JSON
@@ -27,7 +27,7 @@ def names(ctx: click.Context, /, update: bool, searching: Searching, as_json: bo
     """Show how much code has names, and look for more.
 
     The store keeps the names of code when stacks are added. Files that were missing then can be found later: under
-    another path, in a cache, or by debuginfod. The exit status is 1 if not all frames have names.
+    another path, in a cache, or by debuginfod.
     """
 
     def work(folder: str) -> int:

@@ -24,6 +24,7 @@ _MOST_LIKE = 5
 @verb(
     "walkback store stacks through compute",
     "walkback store stacks through '^comp' --regex --format html -o compute.html",
+    exit_1="no sample is chosen, or no stack has the function.",
 )
 @click.argument("function")
 @choosing

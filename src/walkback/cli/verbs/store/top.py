@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from walkback.store.groups import Group
 
 
-@verb("walkback store stacks top --since 2h --process hello", "walkback store stacks top --by version")
+@verb(
+    "walkback store stacks top --since 2h --process hello",
+    "walkback store stacks top --by version",
+    exit_1="no sample is chosen.",
+)
 @choosing
 @click.option(
     "--by",
