@@ -21,7 +21,7 @@ pytestmark = pytest.mark.whole
 SFRAME_VERBS = (*VERBS, "derive", "compare", "size", "add", "drop", "convert", "link", "fix", "split")
 ALL_VERBS = (*SFRAME_VERBS, "verify", "stack", "record", "unwind", "cbf", "cif", "store", "survey", "report")
 ARGUMENTS = {"cbf": "COMMAND", "cif": "COMMAND", "report": "SURVEY|FILE", "stack": "PID|NAME|CORE", "store": "DIR"} | {
-    "record": "[--] COMMAND...",
+    "record": "{[--] COMMAND... | -p PID|NAME | -a}",
     "survey": "PATH...",
     "unwind": "PERF.DATA",
 }

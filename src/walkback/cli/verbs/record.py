@@ -53,7 +53,7 @@ _FORMATS = {
     "walkback record -p $PID -d 2 --format top -o -",
     exit_1="there are no samples, or no stack is complete. A status of COMMAND that is not 0 is passed on.",
 )
-@click.argument("command", metavar="[--] COMMAND...", nargs=-1, type=click.UNPROCESSED)
+@click.argument("command", metavar="{[--] COMMAND... | -p PID|NAME | -a}", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "-p",
     "--process",
