@@ -21,7 +21,8 @@ from walkback.reports.codeline import CodeLine, code_line
 from walkback.reports.saved import Saved, saved_registers
 from walkback.sections.derive import Derived
 from walkback.sections.pairs import NamedTable, sframe_table
-from walkback.sections.reading import Kind, ReadTables, Tables, missing_words, source_words
+from walkback.sections.reading import ReadTables, Tables, missing_words, source_words
+from walkback.sections.shares import Kind
 from walkback.sections.size import Sizes, existing_size, measure_frames
 from walkback.sections.size.parts import RowLengths
 from walkback.symbols import SymbolIndex

@@ -23,8 +23,9 @@ from walkback.elf import layout as elf_layout
 from walkback.elf.write import align
 from walkback.graft import planned_address
 from walkback.packages.found import found_one
-from walkback.sections.reading import ReadTables, Share, ShareObject, Tables, read_tables
+from walkback.sections.reading import ReadTables, Tables, read_tables
 from walkback.sections.repair import CONTRADICTED, Righted, righted
+from walkback.sections.shares import Share, ShareObject
 from walkback.sframe.building import Built, build
 from walkback.sframe.consumers import consumer_named, version_for
 from walkback.sframe.decoding import decode

@@ -18,7 +18,8 @@ from walkback.dwarf.layout import EntryFault
 from walkback.elf import Input
 from walkback.elf.inputs import raise_first
 from walkback.packages.found import found_elf_files, input_name
-from walkback.sections.reading import ReadTables, ShareObject, Tables, read_tables, source_words
+from walkback.sections.reading import ReadTables, Tables, read_tables, source_words
+from walkback.sections.shares import ShareObject
 from walkback.sframe.dump.json import RowObject, rule_object
 from walkback.sframe.dump.readable import function_title, padding, rule_lines
 from walkback.sframe.lookup import covering

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypedDict, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -29,17 +29,15 @@ from walkback.orc.layout import ENTRIES
 from walkback.proof.fromcode import CodeSource
 from walkback.proof.functions import undescribed_code
 from walkback.proof.prove import Prover
+from walkback.sections.shares import Kind, Share
 from walkback.symbols.named import FileNames
 from walkback.table.rule import UNCHANGED, PartKind, Reason, RuleArray
 from walkback.table.settle import settled
 from walkback.table.source import TableSource
 from walkback.table.table import UnwindTable, joined
 
-Kind = Literal["cfi", "go", "orc", "code"]
-"""Call frame information, Go's table of functions, the kernel's ORC table, or the code itself."""
 Tables = Kind | Literal["auto"]
 """What of a file is read: one of them, or all."""
-_KINDS: dict[type[TableSource], Kind] = {FrameSource: "cfi", GoSource: "go", OrcSource: "orc", CodeSource: "code"}
 _TABLES = ("auto", *get_args(Kind))
 _WITHOUT_FRAMES = frozenset({"go", "orc", "code"})
 """Of these the ones that leave call frame information unread."""
@@ -48,47 +46,6 @@ _NAMES = {"go": "table of Go's functions", "orc": f"{ENTRIES} section", "code": 
 _OWN_SECTIONS: dict[str, Kind] = {**dict.fromkeys(FUNCTIONS, "go"), ENTRIES: "orc"}
 _WORTHWHILE = 1 << 12
 """Bytes of code without a table for which `auto` looks at the code."""
-
-
-class ShareObject(TypedDict):
-    """What one of several tables gives, as JSON."""
-
-    name: str
-    """The section, or `code`."""
-    kind: Kind
-    """The kind, as for `--source`."""
-    bytes: int | None
-    """Its size; null for a table of Go that has no section of its own, and for the code."""
-    functions: int
-    """The number of functions."""
-    code_bytes: int
-    """The bytes of their code."""
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What one of several tables gives."""
-
-    source: TableSource
-    functions: int
-    """How many functions."""
-    code_bytes: int
-    """Bytes of their code."""
-
-    @property
-    def kind(self) -> Kind:
-        """What kind of table it is."""
-        return _KINDS[type(self.source)]
-
-    def as_object(self) -> ShareObject:
-        """For JSON."""
-        return {
-            "name": self.source.name,
-            "kind": self.kind,
-            "bytes": self.source.bytes,
-            "functions": self.functions,
-            "code_bytes": self.code_bytes,
-        }
 
 
 @dataclass(slots=True, repr=False)

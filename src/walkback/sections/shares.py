@@ -1,0 +1,57 @@
+"""What each of the tables of a file gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypedDict
+
+from walkback.dwarf.files import FrameSource
+from walkback.gopclntab.files import GoSource
+from walkback.orc.files import OrcSource
+from walkback.proof.fromcode import CodeSource
+from walkback.table.source import TableSource
+
+Kind = Literal["cfi", "go", "orc", "code"]
+"""Call frame information, Go's table of functions, the kernel's ORC table, or the code itself."""
+_KINDS: dict[type[TableSource], Kind] = {FrameSource: "cfi", GoSource: "go", OrcSource: "orc", CodeSource: "code"}
+
+
+class ShareObject(TypedDict):
+    """What one of several tables gives, as JSON."""
+
+    name: str
+    """The section, or `code`."""
+    kind: Kind
+    """The kind, as for `--source`."""
+    bytes: int | None
+    """Its size; null for a table of Go that has no section of its own, and for the code."""
+    functions: int
+    """The number of functions."""
+    code_bytes: int
+    """The bytes of their code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one of several tables gives."""
+
+    source: TableSource
+    functions: int
+    """How many functions."""
+    code_bytes: int
+    """Bytes of their code."""
+
+    @property
+    def kind(self) -> Kind:
+        """What kind of table it is."""
+        return _KINDS[type(self.source)]
+
+    def as_object(self) -> ShareObject:
+        """For JSON."""
+        return {
+            "name": self.source.name,
+            "kind": self.kind,
+            "bytes": self.source.bytes,
+            "functions": self.functions,
+            "code_bytes": self.code_bytes,
+        }
