@@ -21,7 +21,7 @@ import walkback
 from damaged import MACHINES, SHAPES, Damage, assembled, assembly, damaged, damages, functions
 from walkback.dwarf.files import frame_sources
 from walkback.proof.values import CFA_BASE, CFA_TARGET, Signature, Verdict
-from walkback.sections.verify import Mismatch, Verified
+from walkback.sections.verified import Mismatch, Verified
 
 Claim = tuple[int, ...]
 """What is counted from, loads, offsets, and whether there is a signature."""

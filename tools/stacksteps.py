@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from walkback.proof.words import StateWords
     from walkback.sections.explain import Explained
-    from walkback.sections.verify import Verified
+    from walkback.sections.verified import Verified
 
 CFI, SFRAME = ".eh_frame", ".sframe"
 

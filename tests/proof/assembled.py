@@ -10,7 +10,7 @@ import walkback
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from walkback.sections.verify import Verified
+    from walkback.sections.verified import Verified
 
 HEAD = ".text\n.globl f\n.type f,@function\nf:\n.cfi_startproc\n"
 END = "\n.cfi_endproc\n.size f,.-f\n"

@@ -17,7 +17,7 @@ from proof.assembled import verified
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from walkback.sections.verify import Verified
+    from walkback.sections.verified import Verified
 
 CODE = {
     "x86-64": (

@@ -16,7 +16,7 @@ from sframefiles import SFRAME, SIZE, TEXT, linked
 from walkback.base.errors import WalkbackError
 from walkback.proof.patterns import Pattern
 from walkback.proof.values import CFA_TARGET, Verdict, Why
-from walkback.sections.verify import Mismatch
+from walkback.sections.verified import Mismatch
 
 pytestmark = pytest.mark.kernel
 

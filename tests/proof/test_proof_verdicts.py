@@ -12,7 +12,7 @@ from walkback.proof.values import Verdict
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from walkback.sections.verify import Verified
+    from walkback.sections.verified import Verified
 
 CALL = (
     "sub $8,%rsp; .cfi_def_cfa_offset 16;"

@@ -17,7 +17,7 @@ from sframefiles import TEXT, linked, small, written
 from walkback.proof.values import Verdict
 from walkback.reports import verdicts
 from walkback.sections.explain import listed
-from walkback.sections.verify import Verified
+from walkback.sections.verified import Verified
 
 
 def verdict_at(meta: dict[str, Any], columns: dict[str, Any], function: int, offset: int) -> int:

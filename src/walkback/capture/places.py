@@ -13,7 +13,8 @@ from walkback.capture.perfdata.opening import RecordingInput
 from walkback.capture.unwinding import Unwinding
 from walkback.elf import ElfFile
 from walkback.naming.modules import Modules, build_id_of
-from walkback.sections.verify import Mismatch, mismatches_at
+from walkback.sections.verified import Mismatch
+from walkback.sections.verify import mismatches_at
 from walkback.stacks.stacks import Stacks
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from walkback.sections.explain import Explained, Explanation
-    from walkback.sections.verify import Verified
+    from walkback.sections.verified import Verified
 
 
 def print_explained(file: str, table: str | None, wanted: str, limit: int, *, as_json: bool) -> int:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from walkback.sections.undescribed import Undescribed
-    from walkback.sections.verify import Mismatch
+    from walkback.sections.verified import Mismatch
 
 
 def mismatch_line(one: Mismatch) -> str:

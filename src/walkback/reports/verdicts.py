@@ -21,7 +21,7 @@ from walkback.reports.columns import PageColumns
 from walkback.reports.functions import ListedFunctions
 from walkback.sections.codetext import CodeText
 from walkback.sections.explain import Words, listed
-from walkback.sections.verify import Verified
+from walkback.sections.verified import Verified
 
 _MOST_INSTRUCTIONS = 50_000
 """In a page."""

@@ -21,8 +21,8 @@ from walkback.sections.linking.joining import Linked as Linked
 from walkback.sections.linking.split import Split as Split
 from walkback.sections.pairs import Pair as Pair
 from walkback.sections.size import Sizes as Sizes
-from walkback.sections.verify import Mismatch as Mismatch
-from walkback.sections.verify import Verified as Verified
+from walkback.sections.verified import Mismatch as Mismatch
+from walkback.sections.verified import Verified as Verified
 from walkback.sframe.building import Built as Built
 from walkback.sframe.checking.findings import Finding as Finding
 from walkback.sframe.files import Stray as Stray

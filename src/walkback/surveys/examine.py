@@ -28,7 +28,8 @@ from walkback.sections.check import check_source
 from walkback.sections.pairs import call_frame_table, sframe_table
 from walkback.sections.reading import Tables
 from walkback.sections.size import Measured, existing_size, measure_frames, section_sizes
-from walkback.sections.verify import Verified, verified_tables
+from walkback.sections.verified import Verified
+from walkback.sections.verify import verified_tables
 from walkback.sframe.checking import CODES, Report
 from walkback.sframe.files import sources_of
 from walkback.surveys import layout

@@ -17,7 +17,7 @@ from walkback.cli.paths import STREAM, standard_input
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from walkback.sections.verify import Verified
+    from walkback.sections.verified import Verified
 
 
 _FUNCTIONS, _INSTRUCTIONS = 20, 1000
