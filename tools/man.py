@@ -61,11 +61,19 @@ def options_of(context: click.Context) -> Iterator[str]:
             yield f".TP\n.B {roff(names)}\n{roff(text)}"
 
 
+def statuses(command: click.Command) -> Iterator[tuple[int, str]]:
+    """Its exit statuses, and what they mean."""
+    text = " ".join(str(cli.help).split()).partition(STATUS)[2].rstrip(".")
+    own = command.exit_1 if isinstance(command, Verb) else ""
+    for status, _, meaning in (part.partition(" ") for part in text.split("; ")):
+        said = own if status == "1" and own else f"{meaning}."
+        yield int(status), f"{said[0].upper()}{said[1:]}"
+
+
 def text_of(page: Page, others: list[Page]) -> str:
     """The whole page."""
     context, command = page.context, page.context.command
     paragraphs = [" ".join(part.split()) for part in (command.help or "").replace("\b", "").split("\n\n")]
-    statuses = [part.removeprefix(STATUS) for part in paragraphs if part.startswith(STATUS)]
     paragraphs = [part for part in paragraphs if not part.startswith(STATUS)]
     usage = " ".join(command.collect_usage_pieces(context))
     parts = [
@@ -80,8 +88,7 @@ def text_of(page: Page, others: list[Page]) -> str:
             parts.append(f".SS {roff(heading)}")
             parts += [f".TP\n.B {name}\n{roff(line)}" for name, line in verbs.items()]
     parts.append(".SH OPTIONS\n" + "\n".join(options_of(context)))
-    statuses += [f"1 if {command.exit_1}" for command in [command] if isinstance(command, Verb) and command.exit_1]
-    parts += [f".SH EXIT STATUS\n{roff(text)}" for text in statuses]
+    parts.append(".SH EXIT STATUS\n" + "\n".join(f".TP\n.B {n}\n{roff(text)}" for n, text in statuses(command)))
     examples = getattr(command, "examples", ())
     if examples:
         parts.append(".SH EXAMPLES\n.nf\n" + "\n".join(map(roff, examples)) + "\n.fi")

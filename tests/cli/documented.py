@@ -6,21 +6,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from cli.inprocess import PAGES
-from reference.keys import Key, described
+from reference.keys import Key, Kind, described
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 BLOCK = re.compile(r"^```\{keys\} (.*)\n```$", re.MULTILINE)
-WORDS = {
-    bool: "boolean",
-    dict: "object",
-    float: "number",
-    int: "number",
-    list: "list",
-    str: "string",
-    type(None): "null",
-}
+WORDS = {bool: "boolean", dict: "object", float: "number", int: "number", str: "string", type(None): "null"}
 
 
 def undocumented(printed: Iterable[Any], *verbs: str) -> list[Any]:
@@ -40,17 +32,24 @@ def _unknown(value: Any, known: list[dict[str, Key]]) -> Iterator[Any]:
             yield value
             return
         for name, part in value.items():
-            is_map = "map" in keys[name].kinds and isinstance(part, dict)
+            is_map = isinstance(part, dict) and any(kind.word == "map" for kind in keys[name].kinds)
             yield from _unknown(list(part.values()) if is_map else part, known)
 
 
 def _is_one(value: dict[str, Any], keys: dict[str, Key]) -> bool:
     required = {name for name, key in keys.items() if not key.optional}
-    return required <= value.keys() <= keys.keys() and all(_fits(part, keys[name]) for name, part in value.items())
+    return required <= value.keys() <= keys.keys() and all(
+        _fits(part, keys[name].kinds) for name, part in value.items()
+    )
 
 
-def _fits(value: Any, key: Key) -> bool:
-    words = {WORDS[type(value)], f"`{value}`", "map" if isinstance(value, dict) else ""}
-    if isinstance(value, list):
-        words |= {f"list of {WORDS[type(one)]}s" for one in value} or {kind for kind in key.kinds if "list" in kind}
-    return not words.isdisjoint(key.kinds)
+def _fits(value: Any, kinds: Iterable[Kind]) -> bool:
+    return any(_is(value, kind) for kind in kinds)
+
+
+def _is(value: Any, kind: Kind) -> bool:
+    if kind.word == "list":
+        return isinstance(value, list) and all(_fits(one, kind.parts) for one in value)
+    if kind.word == "map":
+        return isinstance(value, dict) and all(_fits(one, kind.parts) for one in value.values())
+    return kind.word in {WORDS.get(type(value)), f"`{value}`"}

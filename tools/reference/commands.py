@@ -7,13 +7,15 @@ from functools import cache
 
 import click
 
-from man import RANGE, STATUS, Page, every_page
+from man import RANGE, Page, every_page, statuses
 from reference.markdown import cell, table
 from walkback.cli.command import Verb
 from walkback.cli.main import HEADINGS
 
 CODE = re.compile(r"(?<![\w`/.-])(?:--[a-z][\w-]*|~?/?\.[a-z]\w+(?:\.[\w+]+)*|[A-Z]+_[A-Z_]+)(?![\w`])")
 """What help has in plain text and a page as code: options, sections, environment variables."""
+SPAN = re.compile(r"(`[^`]*`)")
+"""Code in a text that is Markdown already."""
 LONGEST = 40
 """Choices that stand beside the name of an option; longer ones stand in the text."""
 DEFAULT = re.compile(r" *\[default: (.*?)\]")
@@ -31,12 +33,14 @@ def below(words: str) -> list[str]:
 
 
 def usage(words: str) -> str:
-    """The lines that call a command, or those below it."""
+    """The lines that call a command, or those below it, and its examples."""
     lines = [
         " ".join([page.context.command_path, *page.context.command.collect_usage_pieces(page.context)])
         for page in [commands()[words], *(commands()[name] for name in below(words))]
     ]
-    return "```text\n" + "\n".join(lines) + "\n```"
+    examples = getattr(commands()[words].context.command, "examples", ())
+    shown = "Examples:\n\n```sh\n" + "\n".join(examples) + "\n```" if examples else ""
+    return "```text\n" + "\n".join(lines) + f"\n```\n\n{shown}"
 
 
 def options(words: str) -> str:
@@ -49,12 +53,7 @@ def options(words: str) -> str:
 
 def exits(words: str) -> str:
     """A table of the exit statuses of a command; without words, of all."""
-    text = " ".join(str(commands()[""].context.command.help).split()).partition(STATUS)[2].rstrip(".")
-    found = {int(status): meaning for status, _, meaning in (part.partition(" ") for part in text.split("; "))}
-    command = commands()[words].context.command
-    if isinstance(command, Verb) and command.exit_1:
-        found[1] = _prose(command.exit_1)
-    rows = ((str(status), f"{meaning[0].upper()}{meaning[1:].rstrip('.')}.") for status, meaning in found.items())
+    rows = ((str(status), _prose(meaning)) for status, meaning in statuses(commands()[words].context.command))
     return table("Status", "Meaning", rows=rows)
 
 
@@ -65,7 +64,9 @@ def subcommands(words: str) -> str:
 
 def verbs(_: str) -> str:
     """A table of all verbs."""
-    rows = ((f"[`{verb}`](verbs/{verb}.md)", cell(what)) for group in HEADINGS.values() for verb, what in group.items())
+    rows = (
+        (f"[`{verb}`](verbs/{verb}.md)", _prose(what)) for group in HEADINGS.values() for verb, what in group.items()
+    )
     return table("Verb", "What it does", rows=rows)
 
 
@@ -77,8 +78,8 @@ def man_pages(_: str) -> str:
 def _section(words: str) -> str:
     name, context = words.rpartition(" ")[2], commands()[words].context
     paragraphs = [" ".join(part.split()) for part in str(context.command.help).replace("\b", "").split("\n\n")]
-    exit_1 = getattr(context.command, "exit_1", "")
-    paragraphs += [f"The exit status is 1 if {exit_1}"] if exit_1 else []
+    command = context.command
+    paragraphs += [f"The exit status is 1 if {command.exit_1}"] if isinstance(command, Verb) and command.exit_1 else []
     return "\n\n".join([f"## `{name}`", *map(_prose, paragraphs), usage(words), options(words)])
 
 
@@ -115,5 +116,5 @@ def _value(default: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """Help as Markdown."""
-    return cell(CODE.sub(r"`\g<0>`", text))
+    """Help as Markdown; what it has as code stays."""
+    return cell("".join(one if one.startswith("`") else CODE.sub(r"`\g<0>`", one) for one in SPAN.split(text)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 import inspect
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_origin, is_typeddict
 
@@ -19,20 +20,42 @@ WORDS = {"str": "string", "int": "number", "float": "number", "bool": "boolean",
 LISTS = {"list", "tuple", "Sequence"}
 
 
+class Kind(NamedTuple):
+    """What a value is, in the words of JSON."""
+
+    word: str
+    """Also `list`, `map` (an object whose keys are not fixed), or a string that it always is, in backticks."""
+    parts: tuple[Kind, ...] = ()
+    """What the values of a list or of a map are."""
+
+    @property
+    def singular(self) -> str:
+        """For one."""
+        return {"map": "object"}.get(self.word, self.word) + self._of
+
+    @property
+    def plural(self) -> str:
+        """For several."""
+        return {"map": "objects", "null": "null"}.get(self.word, f"{self.word}s") + self._of
+
+    @property
+    def _of(self) -> str:
+        return f" of {' or '.join(part.plural for part in self.parts)}" if self.parts else ""
+
+
 class Key(NamedTuple):
     """A key of an object."""
 
     name: str
-    kinds: tuple[str, ...]
-    """What its value is, in the words of JSON, or a string that it always is; `map` is an object with any keys."""
+    kinds: tuple[Kind, ...]
+    """What its value can be."""
     optional: bool
     meaning: str
 
     @property
     def text(self) -> str:
         """What its value is, for a table."""
-        kinds = " or ".join(kind.replace("map", "object") for kind in self.kinds)
-        return f"{kinds}, optional" if self.optional else kinds
+        return " or ".join(kind.singular for kind in self.kinds) + (", optional" if self.optional else "")
 
 
 def keys(names: str) -> str:
@@ -56,7 +79,7 @@ def _named(name: str) -> Any:
 
 
 def _with_bases(one: Any) -> Iterator[Any]:
-    """A class behind those that it extends: a TypedDict has these in its source alone."""
+    """A class behind those that it extends: before Python 3.12, a TypedDict has these in its source alone."""
     (definition,) = ast.parse(inspect.getsource(one)).body
     for base in definition.bases if isinstance(definition, ast.ClassDef) else ():
         found = getattr(inspect.getmodule(one), ast.unparse(base), None)
@@ -67,30 +90,38 @@ def _with_bases(one: Any) -> Iterator[Any]:
 
 def _keys(one: Any) -> Iterator[Key]:
     """Those of a TypedDict, or of what `asdict` takes; one without a meaning is an error."""
-    for name, (kind, text) in fields_of(one).items():
+    for name, (annotation, text) in fields_of(one).items():
         if not text:
             raise ValueError(f"{one.__qualname__}.{name} has no meaning")
-        node, optional = ast.parse(kind, mode="eval").body, False
+        node, optional = ast.parse(annotation, mode="eval").body, False
         if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "NotRequired":
             node, optional = node.slice, True
-        yield Key(name, tuple(_kinds(node, one)), optional, " ".join(text.split()))
+        meaning = re.sub(r"\bNone\b", "null", " ".join(text.split()))
+        yield Key(name, tuple(_kinds(node, one)), optional, meaning)
 
 
-def _kinds(node: ast.expr, owner: type) -> Iterator[str]:
-    """What a value is by its annotation."""
+def _kinds(node: ast.expr, owner: type) -> Iterator[Kind]:
+    """What a value can be, by its annotation."""
     if isinstance(node, ast.BinOp):
         yield from _kinds(node.left, owner)
         yield from _kinds(node.right, owner)
     elif isinstance(node, ast.Subscript):
-        outer = ast.unparse(node.value)
-        inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if outer == "Literal":
-            yield from (f"`{ast.literal_eval(one)}`" for one in inner)
-        else:
-            part = next(_kinds(inner[0], owner)).replace("map", "object")
-            yield f"list of {part}s" if outer in LISTS else "map"
+        yield from _composed(ast.unparse(node.value), node.slice, owner)
     else:
         name = ast.unparse(node)
         found = getattr(inspect.getmodule(owner), name, None)
         is_word = isinstance(found, type) and issubclass(found, enum.StrEnum)
-        yield "string" if is_word or get_origin(found) is Literal else WORDS.get(name, "object")
+        yield Kind("string" if is_word or get_origin(found) is Literal else WORDS.get(name, "object"))
+
+
+def _composed(outer: str, node: ast.expr, owner: type) -> Iterator[Kind]:
+    inner = node.elts if isinstance(node, ast.Tuple) else [node]
+    if outer == "Literal":
+        yield from (Kind(f"`{ast.literal_eval(one)}`") for one in inner)
+        return
+    if ast.unparse(inner[-1]) == "Any":
+        yield Kind("object")
+        return
+    values = inner if outer in LISTS else inner[1:]
+    parts = (kind for one in values if ast.unparse(one) != "..." for kind in _kinds(one, owner))
+    yield Kind("list" if outer in LISTS else "map", tuple(dict.fromkeys(parts)))

@@ -126,7 +126,7 @@ class KeepingObject(TypedDict):
     keeps: bool
     """Whether the file keeps the chain."""
     share: float
-    """The share of the code in functions that keep it."""
+    """The share of the code, from 0 to 1, in functions that keep it, are leaves or have no caller."""
     functions: int
     """The number of functions."""
     bytes: int

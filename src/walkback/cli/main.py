@@ -86,8 +86,8 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
 def cli() -> None:
     """Read, check, make and prove SFrame stack-trace tables, and unwind stacks with them.
 
-    Exit status: 0 success; 1 findings, differences, no match, or an incomplete result; 2 wrong usage; 3 unreadable
-    input or failed output.
+    Exit status: 0 success; 1 findings, differences, no match, or an incomplete result; 2 wrong usage; 3 input
+    that cannot be read or used, a permission that is missing, or output that failed.
     """
 
 

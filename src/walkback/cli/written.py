@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NotRequired, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict
 
 import click
 
@@ -15,7 +15,7 @@ from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarde
 from walkback.cli.paths import OUTPUT_FILE, account
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from walkback.base.errors import LeftOut
 
@@ -42,7 +42,7 @@ _STRICT = click.option("--strict", is_flag=True, help="Exit 1 if a function is l
 
 EXIT_1 = (
     "there is no SFrame section, or the version cannot express a function, and nothing is written; with --strict, also "
-    "if a function is left out."
+    "if --leave-out left out a function."
 )
 """When the exit status of these verbs is 1."""
 
@@ -91,15 +91,27 @@ def wanted_pcrel(pcrel: str | None, version: int | None, consumer: str | None = 
     return None if pcrel is None else pcrel == "yes"
 
 
-class WrittenObject(TypedDict):
-    """What was written, or refused, without the rest, as JSON."""
+class FileObject(TypedDict):
+    """What one file was read for, as JSON."""
 
-    type: str
-    """The type of the object."""
-    file: NotRequired[str]
+    file: str
     """The file."""
-    files: NotRequired[tuple[str, ...]]
-    """Of `link`: the files."""
+
+
+class FilesObject(TypedDict):
+    """What several files were read for, as JSON."""
+
+    files: tuple[str, ...]
+    """The files."""
+
+
+class RefusedObject(TypedDict):
+    """What cannot be written, without its files, as JSON."""
+
+    type: Literal["refused"]
+    """The type of the object."""
+    left_out: list[dict[str, Any]]
+    """The functions that cannot be expressed."""
 
 
 def run(subject: Subject, work: Callable[[], Written], how: Writing) -> int:
@@ -115,8 +127,11 @@ def run(subject: Subject, work: Callable[[], Written], how: Writing) -> int:
             complain(f"{error.within(file=name)}; --leave-out writes the rest")
             with account(how.output):
                 if how.as_json:
-                    refused = [asdict(one) for one in error.left_out]
-                    click.echo(json.dumps({**_named("refused", subject), "left_out": refused}))
+                    refused: RefusedObject = {
+                        "type": "refused",
+                        "left_out": [asdict(one) for one in error.left_out],
+                    }
+                    click.echo(json.dumps({**refused, **_named(subject)}))
                 else:
                     _print_left_out("cannot be said", error.left_out, name, how.limit, err=True)
             return EXIT_FINDINGS
@@ -125,13 +140,13 @@ def run(subject: Subject, work: Callable[[], Written], how: Writing) -> int:
     return guarded(status, name, name)
 
 
-def print_done(kind: str, subject: Subject, done: Written, lines: Sequence[str], how: Writing) -> None:
-    """What was written: in these lines, with what was left out and noted; or as JSON."""
+def print_done(kind: Mapping[str, object], subject: Subject, done: Written, lines: Sequence[str], how: Writing) -> None:
+    """What was written: in these lines, with what was left out and noted; or as JSON, of this type."""
     import json
 
     with account(how.output):
         if how.as_json:
-            click.echo(json.dumps({**_named(kind, subject), **asdict(done)}))
+            click.echo(json.dumps({**kind, **_named(subject), **asdict(done)}))
             return
         for line in lines:
             click.echo(printable(line))
@@ -147,8 +162,9 @@ def _only(subject: Subject) -> str:
     return subject[0] if len(subject) == 1 else ""
 
 
-def _named(kind: str, subject: Subject) -> WrittenObject:
-    return {"type": kind, "file": subject} if isinstance(subject, str) else {"type": kind, "files": subject}
+def _named(subject: Subject) -> Mapping[str, object]:
+    found: FileObject | FilesObject = {"file": subject} if isinstance(subject, str) else {"files": subject}
+    return found
 
 
 def _print_left_out(title: str, left_out: Sequence[LeftOut], file: str, limit: int, *, err: bool = False) -> None:

@@ -28,11 +28,11 @@ class FrameObject(TypedDict):
     module: str | None
     """The file."""
     how: str
-    """How the frame was found."""
+    """[How the frame was found](../../explained/walking.md#how-a-frame-was-found)."""
     file: NotRequired[str]
-    """With `--lines`: the source file, if known."""
+    """The source file, if known; with `--no-lines` only of Python and Lua."""
     line: NotRequired[int]
-    """With `--lines`: the line, if known."""
+    """The line, if known."""
 
 
 class SampleObject(TypedDict):
@@ -55,7 +55,7 @@ class SampleObject(TypedDict):
     frames: list[FrameObject]
     """The frames, innermost first."""
     end: str
-    """Why the walk ended; `complete` if it reached the outermost frame."""
+    """[Why the walk ended](../../explained/walking.md#why-a-walk-ended); `complete` at the outermost frame."""
 
 
 def _by_byte(words: Mapping[Any, str]) -> list[str]:

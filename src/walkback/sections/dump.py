@@ -184,7 +184,7 @@ class HeadObject(TypedDict):
     signal: bool
     """Whether it is a signal frame."""
     pauth_key: str
-    """`A` or `B`."""
+    """On AArch64, the key that signs return addresses: `A` or `B`."""
     source: str
     """The table that it is from."""
     fault: str | None

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 @verb(
     "walkback add hello -o hello.new --for glibc",
     "walkback add --in-place build/",
-    exit_1="a file has no unwind tables; with --strict, also if a function is not covered or left out.",
+    exit_1="a file that is named, or every member of an archive, has no unwind tables; with "
+    "--strict, also if a function is not covered, or is left out by --verify.",
 )
 @FILE
 @IN_PLACE

@@ -112,7 +112,8 @@ class _Printed:
         "walkback cbf decode '02 1a 40 10 46 00'",
         "walkback cbf decode trace.cbf --json",
     ),
-    exit_1="anything is wrong with the backtraces, the images or the files that are read for names.",
+    exit_1="something is left out (--lenient, --limit, --limit-all), the image map is wrong, or there is no "
+    "backtrace. It is 3 if a backtrace cannot be decoded.",
 )
 @INPUT
 @FROM

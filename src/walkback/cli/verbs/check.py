@@ -167,7 +167,7 @@ class ReportObject(TypedDict):
     file: str
     """The file."""
     section: str | None
-    """The section."""
+    """The section; null for raw bytes."""
     functions: int
     """The number of functions."""
     rows: int

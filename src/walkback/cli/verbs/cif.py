@@ -111,7 +111,7 @@ def show(ctx: click.Context, source: str, form: str, as_json: bool) -> None:
         "walkback cif decode hello.cif",
         "walkback cif decode hello.cif --json",
     ),
-    exit_1="anything is wrong with the map.",
+    exit_1="something is wrong with the map. It is 3 if the map cannot be decoded.",
 )
 @INPUT
 @FROM
@@ -150,7 +150,7 @@ def decode(ctx: click.Context, source: str, form: str, lenient: bool, as_json: b
         "walkback cif encode core.hello -o hello.cif",
         "walkback cif encode --pid $PID --hex",
     ),
-    exit_1="the process, the core file or the recording misses something.",
+    exit_1="something is missing, or a recording has several processes and none is chosen.",
 )
 @click.argument("source", metavar="[SOURCE]", required=False, type=INPUT_FILE)
 @click.option(

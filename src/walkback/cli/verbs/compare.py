@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from walkback.table.comparing import Stretch
     from walkback.table.verdict import Verdict
 
-    _Judged = tuple[Stretch, tuple[str, str]]
+    _Word = str | None
+    _Judged = tuple[Stretch, tuple[_Word, _Word]]
 
 _BOTH_PROVED = ("proved", "proved")
-_FINE = {"proved", "not reached"}
+_FINE = {"proved", "not_reached"}
 """What nothing is wrong with."""
 
 
@@ -181,7 +182,8 @@ def _lines(pair: Pair, verdict: Verdict) -> Iterator[str]:
 def _judged_lines(pair: Pair, judged: list[_Judged]) -> Iterator[str]:
     """Different rules with the verdicts on them; those that nothing is wrong with come last."""
     for stretch, words in sorted(judged, key=lambda one: _FINE.issuperset(one[1])):
-        yield f"{_place(pair, stretch)}: {_rules(stretch)}; {words[0]} | {words[1]}"
+        said = [(word or "").replace("_", " ") for word in words]
+        yield f"{_place(pair, stretch)}: {_rules(stretch)}; {said[0]} | {said[1]}"
 
 
 def _place(pair: Pair, stretch: Stretch) -> str:
@@ -209,8 +211,8 @@ def _judged(pair: Pair) -> list[_Judged]:
     return [(one, (_word(two[0]), _word(two[1]))) for one, two in zip(stretches, verdicts, strict=True)]
 
 
-def _word(verdict: proof.Verdict | None) -> str:
-    return "" if verdict is None else verdict.name.lower().replace("_", " ")
+def _word(verdict: proof.Verdict | None) -> str | None:
+    return None if verdict is None else verdict.name.lower()
 
 
 class AmountObject(TypedDict):
@@ -270,10 +272,11 @@ class StretchObject(TypedDict):
     """The table that the first rule is from."""
     other_source: str | None
     """The table that the second rule is from."""
-    one_verdict: NotRequired[str]
-    """With `--verify`, where the rules differ: what the machine code says of the first."""
-    other_verdict: NotRequired[str]
-    """With `--verify`, where the rules differ: what the machine code says of the second."""
+    one_verdict: NotRequired[str | None]
+    """With `--verify`, where the rules differ: what the machine code says of the first (`proved`, `wrong`, `assumed`,
+    `unknown` or `not_reached`)."""
+    other_verdict: NotRequired[str | None]
+    """With `--verify`, where the rules differ: what it says of the second."""
 
 
 def _both_proved(judged: list[_Judged]) -> AmountObject:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import click
 
@@ -15,6 +15,13 @@ from walkback.cli.written import EXIT_1, IN_PLACE, Writing, options, print_done,
 
 if TYPE_CHECKING:
     from walkback.cli.written import Written
+
+
+class ConvertedObject(TypedDict):
+    """The type of the object, as JSON."""
+
+    type: Literal["converted"]
+    """The type of the object."""
 
 
 @verb(
@@ -78,7 +85,8 @@ def convert(
             lines.append(
                 f"  {counted(done.split, 'function')} had more rows than an entry can have: now several entries"
             )
-        print_done("converted", file, done, lines, how)
+        kind: ConvertedObject = {"type": "converted"}
+        print_done(kind, file, done, lines, how)
         return done
 
     ctx.exit(run(file, work, how))

@@ -27,7 +27,7 @@ _VERSION = click.option(
     "walkback derive hello -o hello.sframe",
     "walkback derive hello.o -o hello.sframe --relocs hello.json",
     exit_1="there are no unwind tables, or the section would not say what they say; with --strict, "
-    "also if a function is not covered or left out.",
+    "also if a function is not covered, or is left out by --verify.",
 )
 @click.argument("file", type=INPUT_FILE)
 @click.option("-o", "--output", required=True, type=OUTPUT_FILE, help="Write the section to this file.")

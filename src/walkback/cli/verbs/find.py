@@ -114,7 +114,7 @@ class MatchObject(TypedDict):
     file: str
     """The file."""
     section: str | None
-    """The section that has the rule."""
+    """The section that has the rule; null for raw bytes."""
     function: int
     """The function's index."""
     name: str | None
@@ -128,7 +128,7 @@ class MatchObject(TypedDict):
     signal: bool
     """Whether it is a signal frame."""
     pauth_key: str
-    """`A` or `B`."""
+    """On AArch64, the key that signs return addresses: `A` or `B`."""
     row: int | None
     """The row's index in its function."""
     row_offset: int | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import click
 
@@ -24,6 +24,13 @@ from walkback.cli.written import (
 
 if TYPE_CHECKING:
     from walkback.cli.written import Written
+
+
+class FixedObject(TypedDict):
+    """The type of the object, as JSON."""
+
+    type: Literal["fixed"]
+    """The type of the object."""
 
 
 @verb(
@@ -67,7 +74,8 @@ def fix(
             lines.append(f"{file}: {versions_text(done.versions, done.version)}: {what} at {done.address:#x}")
         else:
             lines.append(f"{file}: nothing to mend")
-        print_done("fixed", file, done, lines, how)
+        kind: FixedObject = {"type": "fixed"}
+        print_done(kind, file, done, lines, how)
         return done
 
     ctx.exit(run(file, work, how))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from walkback.cli.written import Written
+
+
+class LinkedObject(TypedDict):
+    """The type of the object, as JSON."""
+
+    type: Literal["linked"]
+    """The type of the object."""
 
 
 @verb(
@@ -91,7 +98,8 @@ def link(
         made_of = f"{counted(done.pieces, 'section')}, {versions_text(done.versions, done.version)}"
         what = f"{counted(done.functions, 'function')}, {counted(done.rows, 'row')}, {done.bytes} bytes"
         where = "" if relocatable else f" for {done.address:#x}"
-        print_done("linked", files, done, [f"{output}: {made_of}: {what}{where}"], how)
+        kind: LinkedObject = {"type": "linked"}
+        print_done(kind, files, done, [f"{output}: {made_of}: {what}{where}"], how)
         return done
 
     ctx.exit(run(files, work, how))

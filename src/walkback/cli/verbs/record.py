@@ -51,7 +51,8 @@ _FORMATS = {
 @verb(
     "walkback record -- python3 -c 'sum(range(10**7))'",
     "walkback record -p $PID -d 2 --format top -o -",
-    exit_1="there are no samples, or no stack is complete. A status of COMMAND that is not 0 is passed on.",
+    exit_1="there are no samples, or no stack is complete, except with --only fp. A status of "
+    "COMMAND that is not 0 is passed on.",
 )
 @click.argument("command", metavar="{[--] COMMAND... | -p PID|NAME | -a}", nargs=-1, type=click.UNPROCESSED)
 @click.option(

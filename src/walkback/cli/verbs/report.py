@@ -26,7 +26,11 @@ _SHOWN = 10
 _WIDEST = 72
 
 
-@verb("walkback report hello", "walkback report hello -o hello.html", exit_1="the survey is not finished.")
+@verb(
+    "walkback report hello",
+    "walkback report hello -o hello.html",
+    exit_1="the survey is not finished, or the file has no unwind tables.",
+)
 @click.argument("subject", metavar="SURVEY|FILE", type=INPUT_FILE)
 @click.option(
     "-o",

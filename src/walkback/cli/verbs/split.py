@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import click
 
@@ -13,6 +13,13 @@ from walkback.cli.written import EXIT_1, IN_PLACE, VERSION, Writing, options, pr
 
 if TYPE_CHECKING:
     from walkback.cli.written import Written
+
+
+class SplitObject(TypedDict):
+    """The type of the object, as JSON."""
+
+    type: Literal["split"]
+    """The type of the object."""
 
 
 @verb(
@@ -55,7 +62,8 @@ def split(
     def work() -> Written:
         done = split_file(file, output, version=version, pcrel=own_fields, suffix=suffix, leave_out=leave_out)
         what = f"{counted(done.sections, 'section')}, {done.grouped} in groups, {counted(done.functions, 'function')}"
-        print_done("split", file, done, [f"{file}: {counted(done.objects, 'object')}: {what}"], how)
+        kind: SplitObject = {"type": "split"}
+        print_done(kind, file, done, [f"{file}: {counted(done.objects, 'object')}: {what}"], how)
         return done
 
     ctx.exit(run(file, work, how))

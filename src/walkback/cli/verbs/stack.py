@@ -40,7 +40,7 @@ EXIT_INTERRUPTED = 130
 @verb(
     "walkback stack $PID",
     "walkback stack core.hello --exe hello --lines",
-    exit_1="no stack is complete, except with --only; something is missing, such as a thread; or, "
+    exit_1="no stack is complete, except with --only fp; something is missing, such as a thread; or, "
     "with --asyncio, the tasks cannot be read.",
 )
 @click.argument("target", metavar="PID|NAME|CORE", type=INPUT_FILE, shell_complete=processes)

@@ -40,7 +40,8 @@ _MOST_MISMATCHES = 10
 @verb(
     "walkback unwind perf.data --format top",
     "walkback unwind perf.data --format html -o flame.html",
-    exit_1="no stack is complete, except with --only; or the recording is damaged or misses something.",
+    exit_1="there are no samples, no stack is complete, except with --only fp, or the recording is "
+    "damaged or misses something.",
 )
 @click.argument("file", metavar="PERF.DATA", type=STREAM)
 @click.option("--format", "form", type=click.Choice(FORMAT_NAMES), help="Output format. [default: folded]")

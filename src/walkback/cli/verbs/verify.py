@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import click
 
@@ -26,7 +26,8 @@ _FUNCTIONS, _INSTRUCTIONS = 20, 1000
 @verb(
     "walkback verify hello",
     "walkback verify --explain main hello",
-    exit_1="a rule is wrong, a table is missing, or, with --frame-pointers, a file does not keep the chain.",
+    exit_1="a rule is wrong, there is no such table or function, or, with --frame-pointers, a file "
+    "does not keep the chain.",
 )
 @FILE
 @click.option(
@@ -186,29 +187,46 @@ def _print_objects(verified: Verified, *, is_whole: bool) -> None:
     import json
     from dataclasses import asdict
 
+    wrong: MismatchObject = {**_head(verified), "type": "mismatch"}
+    bare_head: UndescribedObject = {**_head(verified), "type": "undescribed"}
     for one in verified.mismatches:
-        click.echo(json.dumps({**_head("mismatch", verified), **asdict(one)}))
+        click.echo(json.dumps({**wrong, **asdict(one)}))
     for bare in verified.undescribed if is_whole else ():
-        click.echo(json.dumps({**_head("undescribed", verified), **asdict(bare)}))
+        click.echo(json.dumps({**bare_head, **asdict(bare)}))
     click.echo(json.dumps(_table_object(verified)))
 
 
 class TableObject(TypedDict):
-    """What is said of a table, without the rest, as JSON."""
+    """Which table it is, as JSON."""
 
-    type: str
-    """`mismatch`, `undescribed` or `file`."""
     file: str
     """The file."""
     table: str
     """The section of the table."""
 
 
+class MismatchObject(TableObject):
+    """Where a rule is wrong, without what is wrong, as JSON."""
+
+    type: Literal["mismatch"]
+    """The type of the object."""
+
+
+class UndescribedObject(TableObject):
+    """A function that is not described, without its place, as JSON."""
+
+    type: Literal["undescribed"]
+    """The type of the object."""
+
+
 class CountsObject(TableObject):
     """The verdicts on a table, as JSON."""
 
+    type: Literal["file"]
+    """The type of the object."""
+
     functions: int
-    """The number of functions."""
+    """The number of functions; pieces of one that others interrupt count each."""
     functions_proved: int
     """The number proved at every instruction that can be reached."""
     functions_wrong: int
@@ -229,13 +247,14 @@ class CountsObject(TableObject):
     """The bytes of `assumed`, `unknown` and `not_reached`, by reason."""
 
 
-def _head(kind: str, verified: Verified) -> TableObject:
-    return {"type": kind, "file": verified.file, "table": verified.table}
+def _head(verified: Verified) -> TableObject:
+    return {"file": verified.file, "table": verified.table}
 
 
 def _table_object(verified: Verified) -> CountsObject:
     return {
-        **_head("file", verified),
+        **_head(verified),
+        "type": "file",
         "functions": verified.functions,
         "functions_proved": verified.functions_proved,
         "functions_wrong": verified.functions_wrong,

@@ -119,7 +119,7 @@ class Sizes(OneLine):
     """The bytes of one file, of an archive, or of many files."""
 
     file: str
-    """The input."""
+    """The input; `total` for the sum of several."""
     files: int = 1
     """The number of files."""
     members: int = 1

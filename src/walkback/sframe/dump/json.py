@@ -37,11 +37,11 @@ class RuleObject(TypedDict):
     """A rule, as JSON."""
 
     cfa: PartObject
-    """The CFA."""
+    """The CFA: a part (below)."""
     ra: PartObject
-    """The return address."""
+    """The return address: a part."""
     fp: PartObject
-    """The caller's frame pointer."""
+    """The caller's frame pointer: a part."""
     ra_signed: bool
     """Whether the return address is signed."""
 
@@ -70,7 +70,7 @@ class SectionObject(TypedDict):
     file: str
     """The file. A member of an archive is `archive(member)`."""
     section: str | None
-    """The section."""
+    """The section; null for raw bytes."""
     piece: NotRequired[int]
     """The offset in the ELF section: 0, or more if a linker put several sections into one."""
     address: int
@@ -121,13 +121,13 @@ class HeadObject(TypedDict):
     pc_type: str
     """`inc`, or `mask` for code that repeats in blocks."""
     block_size: int
-    """The bytes of a block."""
+    """The bytes of a block, for code that repeats in blocks; otherwise 0."""
     fde_type: str | int
     """`default`, `flex`, or the number of an unknown type."""
     signal: bool
     """Whether it is a signal frame."""
     pauth_key: str
-    """`A` or `B`."""
+    """On AArch64, the key that signs return addresses: `A` or `B`."""
     fre_type: int
     """From its index entry."""
     fre_offset: int

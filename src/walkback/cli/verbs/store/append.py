@@ -9,7 +9,7 @@ import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypedDict
+from typing import TYPE_CHECKING, BinaryIO, Literal, TypedDict
 
 import click
 
@@ -215,8 +215,8 @@ class AppendObject(TypedDict):
     store: str
     """The folder."""
     segment: str | None
-    """The name of the new segment; null if nothing is new."""
-    hours: dict[str, dict[str, Any]]
+    """The name of the new segment; null if no sample was added."""
+    hours: dict[str, dict[str, int]]
     """For each hour, what came into it."""
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @verb(
     "walkback store stacks top --since 2h --process hello",
     "walkback store stacks top --by version",
-    exit_1="no sample is chosen.",
+    exit_1="no sample is chosen, or, with --by, none has the label.",
 )
 @choosing
 @click.option(
