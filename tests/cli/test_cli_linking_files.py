@@ -275,11 +275,10 @@ def test_what_a_verb_cannot_take_is_one_line_that_names_it_and_writes_nothing(tm
     cases = unfit(tmp_path)
     before = snapshot(tmp_path)
     for command, status, words in cases:
-        found, line = told(process(*command))
-        assert (found, line.startswith(f"{os.fsdecode(command[1])}: "), words in line) == (status, True, True), (
-            command,
-            line,
-        )
+        done = run(*command)
+        (line,) = done.stderr.splitlines()
+        start = f"walkback: {os.fsdecode(command[1])}: "
+        assert (done.exit_code, line.startswith(start), words in line) == (status, True, True), (command, line)
         assert snapshot(tmp_path) == before
 
 

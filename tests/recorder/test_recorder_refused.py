@@ -174,7 +174,7 @@ def test_memory_is_read_in_another_way_where_the_usual_one_is_refused(tmp_path: 
 
 @pytest.mark.whole
 def test_stops_that_do_not_come_in_time_are_said(tmp_path: Path) -> None:
-    with subprocess.Popen([built(tmp_path, MANY)]) as process:
+    with subprocess.Popen(["nice", "-n", "19", built(tmp_path, MANY)]) as process:
         command = (WALKBACK, "record", "-p", str(process.pid), "-d", "1", "-F", "100000", "--sampler", "stops")
         done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path)
         process.kill()
