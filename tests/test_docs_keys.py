@@ -21,6 +21,7 @@ CALLS = {
     "find": ["a.out main 0x1025"],
     "fix": ["a.out -o fixed"],
     "link": ["a.out signal.so -o linked"],
+    "report": ["surveyed --figure versions"],
     "show": ["a.out", "one.o", "damaged.so", "hello --source cfi", "hello-go --source go", "module.ko --source orc"],
     "size": ["hello", "hello libhello.a"],
     "split": ["one.o -o split.o"],
@@ -41,6 +42,7 @@ CALLS = {
     "verify": ["hello", "hello --explain main", "hello --frame-pointers", "hello --frame-pointers --weight perf.data"],
 }
 BEFORE = {
+    "report": ["survey hello -o surveyed"],
     "cbf": ["stack core.hello --format cbf -o hello.cbf", "cif encode core.hello -o hello.cif"],
     "cif": ["cif encode core.hello -o hello.cif"],
 }

@@ -56,7 +56,7 @@ _GO_HEAD = (
     Field("magic", 4, "The layout, in the byte order of the program."),
     Field("zero", 2, "0."),
     Field("min_size", 1, "The least length of an instruction."),
-    Field("ptr_size", 1, "Bytes of the words behind: 8 on the machines that walkback reads."),
+    Field("ptr_size", 1, "Bytes of a word: 8 on the machines that walkback reads."),
 )
 _GO_WORDS = {
     "functions": "How many functions there are.",
@@ -77,13 +77,13 @@ _GO_ENTRY = {
     "pcsp": (4, "Its table of stack depths, from where these tables begin."),
     "pcfile": (4, "Its table of files."),
     "pcln": (4, "Its table of lines."),
-    "npcdata": (4, "How many further tables stand behind the entry."),
+    "npcdata": (4, "How many further tables follow the entry."),
     "cu_offset": (4, "Its compilation unit, in the lists of files."),
     "start_line": (4, "The line it begins at."),
     "func_id": (1, "A number for functions that the runtime has to know."),
     "flag": (1, "1: it has no caller; 2: it sets the stack pointer; 4: it is assembly."),
     "pad": (1, "0."),
-    "nfuncdata": (1, "How many further pointers stand behind these tables."),
+    "nfuncdata": (1, "How many further pointers follow these tables."),
 }
 
 
@@ -93,13 +93,34 @@ def go_words(layout: go.Layout) -> Record:
     return Record(f"go-header-{_go_release(layout)}", f"The header of Go {_go_release(layout)}", fields)
 
 
+_GO_LISTED = (
+    Record(
+        "go-listed-1.2",
+        "A function in the list of Go 1.2 and 1.16",
+        [
+            Field("function", 8, "Where it begins."),
+            Field("place", 8, "Where its entry is: in Go 1.2 from the start of the table, in 1.16 from the list."),
+        ],
+    ),
+    Record(
+        "go-listed-1.18",
+        "A function in the list since Go 1.18",
+        [
+            Field("function", 4, "Where it begins, from where the code begins."),
+            Field("place", 4, "Where its entry is, from the list."),
+        ],
+    ),
+)
+
+
 def go_entry(layout: go.Layout) -> Record:
     """An entry, which has to have its known fields where walkback reads them."""
+    is_old = layout is go.Layout.GO_1_16
     names = [name for name in _GO_ENTRY if name != "frame" and (name != "start_line" or layout is go.Layout.GO_1_20)]
     record = Record(
         f"go-entry-{_go_release(layout)}",
         f"An entry of Go {_go_release(layout)}",
-        [Field(name, *_GO_ENTRY[name]) for name in names],
+        [Field(name, 8 if name == "entry" and is_old else _GO_ENTRY[name][0], _GO_ENTRY[name][1]) for name in names],
     )
     shape = go.ENTRY_SHAPES[layout]
     begin = record.fields[0].size
@@ -202,8 +223,9 @@ RECORDS = (
     Record("orc-place", "A place", [Field("distance", orc.PLACE.itemsize, "From this field to the code; signed.")]),
     of_dtype("orc-entry", "An entry of ORC", orc.ENTRY, _ORC_ENTRY),
     *orc_bits(),
-    *map(go_words, (go.Layout.GO_1_16, go.Layout.GO_1_18)),
-    *map(go_entry, (go.Layout.GO_1_18, go.Layout.GO_1_20)),
+    *map(go_words, (go.Layout.GO_1_2, go.Layout.GO_1_16, go.Layout.GO_1_18)),
+    *_GO_LISTED,
+    *map(go_entry, (go.Layout.GO_1_16, go.Layout.GO_1_18, go.Layout.GO_1_20)),
     *_CBF,
     *_CIF,
 )

@@ -19,6 +19,10 @@ LETTERS = 13
 LETTER, LINE = 6.6, 13
 
 
+FIXED = "Always."
+"""The meaning of bits that say what a byte is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """Some bytes or bits."""
@@ -32,7 +36,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Fields one behind the other; bits from the highest to the lowest."""
+    """Fields one after the other; bits from the highest to the lowest."""
 
     name: str
     title: str
@@ -68,9 +72,12 @@ def of_bits(name: str, title: str, masks: Mapping[str, tuple[int, str]], *, valu
     for bit in range(size - 1, -1, -1):
         here = [(field, meaning) for field, (mask, meaning) in masks.items() if mask >> bit & 1]
         assert len(here) <= 1, f"{name}: bit {bit} belongs to two fields"
-        field, meaning = here[0] if here else (str(value >> bit & 1), "fixed")
-        if here and fields and fields[-1].name == field:
-            fields[-1] = Field(field, fields[-1].size + 1, meaning)
+        field, meaning = here[0] if here else (str(value >> bit & 1), FIXED)
+        last = fields[-1] if fields else Field("", 0, "")
+        if here and last.name == field:
+            fields[-1] = Field(field, last.size + 1, meaning)
+        elif not here and last.meaning == FIXED:
+            fields[-1] = Field(last.name + field, last.size + 1, FIXED)
         else:
             fields.append(Field(field, 1, meaning))
     return Record(name, title, fields, "bits")
@@ -84,9 +91,8 @@ def table(record: Record) -> str:
     open_ended = False
     for at, field in record.places():
         if is_bits:
-            if field.meaning != "fixed":
-                high, low = record.size - 1 - at, record.size - at - field.size
-                lines.append(f"| {high if high == low else f'{low} to {high}'} | `{field.name}` | {field.meaning} |")
+            high, low = record.size - 1 - at, record.size - at - field.size
+            lines.append(f"| {high if high == low else f'{low} to {high}'} | `{field.name}` | {field.meaning} |")
             continue
         offset = "" if open_ended else f"{at:#04x}"
         lines.append(f"| {offset} | {field.open_ended or field.size} | `{field.name}` | {field.meaning} |")
@@ -105,7 +111,7 @@ def drawing(record: Record) -> str:
         assert column + field.size <= across or (column == 0 and field.size % across == 0), f"{field.name} is torn"
         x, y = LEFT + column * cell, TOP + row * ROW
         width, height = min(field.size, across) * cell, rows * ROW
-        kind = ' class="open"' if field.open_ended else ' class="fixed"' if field.meaning == "fixed" else ""
+        kind = ' class="open"' if field.open_ended else ' class="fixed"' if field.meaning == FIXED else ""
         parts.append(f'<rect{kind} x="{x}" y="{y}" width="{width}" height="{height}"/>')
         parts += _name(field, x + width / 2, y + height / 2, int((width - 4) / LETTER))
         if column == 0:

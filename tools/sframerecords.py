@@ -12,7 +12,7 @@ _HEADER = {
     "abi_arch": "The machine and its byte order.",
     "cfa_fixed_fp_offset": "Where the frame pointer is saved, from the CFA, in all functions; 0 if the rows say it.",
     "cfa_fixed_ra_offset": "The same of the return address: -8 on AMD64, otherwise 0.",
-    "auxhdr_len": "Bytes of an auxiliary header behind this one; 0 so far.",
+    "auxhdr_len": "Bytes of an auxiliary header after this one; 0 so far.",
     "num_fdes": "Entries of the index.",
     "num_fres": "Rows of all functions.",
     "fre_len": "Bytes of all rows; in version 3 with the attribute records.",

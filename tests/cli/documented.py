@@ -49,7 +49,7 @@ def _fits(value: Any, kinds: Iterable[Kind]) -> bool:
 
 def _is(value: Any, kind: Kind) -> bool:
     if kind.word == "list":
-        return isinstance(value, list) and all(_fits(one, kind.parts) for one in value)
+        return isinstance(value, list) and (not kind.parts or all(_fits(one, kind.parts) for one in value))
     if kind.word == "map":
         return isinstance(value, dict) and all(_fits(one, kind.parts) for one in value.values())
     return kind.word in {WORDS.get(type(value)), f"`{value}`"}

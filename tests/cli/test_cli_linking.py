@@ -85,15 +85,15 @@ def test_fix_tells_what_was_wrong_and_then_that_nothing_is(tmp_path: Path) -> No
     assert (done.exit_code, done.stderr) == (0, "")
     *mended, last = [line for line in done.stdout.splitlines() if not line.startswith("  note: ")]
     assert mended == [
-        f"{path}: mended: 2 complete sections follow each other, and readers see the first",
-        f"{path}: mended: the functions are not marked as sorted",
-        f"{path}: mended: there is no PT_GNU_SFRAME",
+        f"{path}: fixed: 2 complete sections follow each other, and readers see the first",
+        f"{path}: fixed: the functions are not marked as sorted",
+        f"{path}: fixed: there is no PT_GNU_SFRAME",
     ]
     assert last == f"{path}: version 3: 3 functions, 12 rows, 136 bytes at {SFRAME:#x}"
     assert run("check", path).exit_code == 0
     fixed = path.read_bytes()
     done = run("fix", path)
-    assert (done.exit_code, done.stdout) == (0, f"{path}: nothing to mend\n")
+    assert (done.exit_code, done.stdout) == (0, f"{path}: nothing to fix\n")
     assert path.read_bytes() == fixed
 
 
@@ -102,7 +102,7 @@ def test_a_file_without_section_headers_is_fixed(tmp_path: Path) -> None:
         image = linked(builder.bytes()).build().header("e_shoff", 0).header("e_shnum", 0).header("e_shstrndx", 0)
         path = written(tmp_path, image, f"file{number}")
         text = run("fix", path).stdout
-        assert text.startswith(f"{path}: {'mended: the functions are not marked' if number else 'nothing to mend'}")
+        assert text.startswith(f"{path}: {'fixed: the functions are not marked' if number else 'nothing to fix'}")
         assert run("check", path).exit_code == 0
         assert sections(path) == [(3, 3)]
 
@@ -110,7 +110,7 @@ def test_a_file_without_section_headers_is_fixed(tmp_path: Path) -> None:
 def test_fix_copies_what_is_right(tmp_path: Path) -> None:
     path = written(tmp_path, linked(small().bytes()))
     done = run("fix", path, "-o", tmp_path / "copy")
-    assert (done.exit_code, done.stdout) == (0, f"{path}: nothing to mend\n")
+    assert (done.exit_code, done.stdout) == (0, f"{path}: nothing to fix\n")
     assert (tmp_path / "copy").read_bytes() == path.read_bytes()
 
 
@@ -254,7 +254,7 @@ def test_fix_leaves_out_what_cannot_be_read_even_if_nothing_else_is_wrong(tmp_pa
     builder.functions[1].rows[2].info |= 0x60
     path = written(tmp_path, linked(builder.bytes()))
     text = run("fix", path, "--leave-out").stdout
-    assert "nothing to mend" not in text
+    assert "nothing to fix" not in text
     assert "  left out: 0x1020 f1 (32 bytes): " in text
     assert sections(path) == [(3, 2)]
 

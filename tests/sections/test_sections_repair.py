@@ -34,7 +34,7 @@ def test_what_is_wrong_is_left_out(tmp_path: Path) -> None:
     path = function(tmp_path, WRONG)
     assert walkback.derive(path).covered == 1
     derived = walkback.derive(path, verify=True)
-    assert (derived.covered, derived.mended) == (0, [])
+    assert (derived.covered, derived.repaired) == (0, [])
     [one] = derived.unwanted
     assert (one.name, one.size, one.reason) == ("f", 10, "the machine code contradicts its rules")
 
@@ -42,7 +42,7 @@ def test_what_is_wrong_is_left_out(tmp_path: Path) -> None:
 def test_what_is_wrong_is_mended(tmp_path: Path) -> None:
     path = function(tmp_path, WRONG)
     added = walkback.add(path, tmp_path / "new.o", repair=True)
-    assert [one.name for one in added.derived.mended] == ["f"]
+    assert [one.name for one in added.derived.repaired] == ["f"]
     assert (added.derived.covered, added.derived.unwanted) == (1, [])
     [sframe] = walkback.verify(tmp_path / "new.o", table=".sframe")
     assert (sframe.wrong, sframe.proved) == (0, sframe.bytes)
@@ -53,7 +53,7 @@ def test_what_is_wrong_is_mended(tmp_path: Path) -> None:
 
 def test_what_no_rule_mends_is_left_out(tmp_path: Path) -> None:
     derived = walkback.derive(function(tmp_path, LOST), repair=True)
-    assert ([one.name for one in derived.unwanted], derived.mended) == (["f"], [])
+    assert ([one.name for one in derived.unwanted], derived.repaired) == (["f"], [])
 
 
 def test_the_command_names_them(tmp_path: Path) -> None:
@@ -88,6 +88,6 @@ def test_damaged_rules_of_real_code_are_mended(compiler: str, tmp_path: Path) ->
         if path is None:
             continue
         added = walkback.add(path, tmp_path / "new.o", repair=True)
-        mended += len(added.derived.mended)
+        mended += len(added.derived.repaired)
         assert all(found.wrong == 0 for found in walkback.verify(tmp_path / "new.o", table=".sframe"))
     assert mended

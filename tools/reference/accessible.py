@@ -20,9 +20,14 @@ CHANGES = {
 
 
 def make_accessible(folder: Path) -> None:
-    """Change all pages in a folder."""
+    """Change all pages in a folder; what no page has is an error, as the theme may have changed."""
+    missing = set(CHANGES)
     for page in folder.glob("**/*.html"):
         text = page.read_text()
         for old, new in CHANGES.items():
-            text = text.replace(old, new)
+            if old in text:
+                missing.discard(old)
+                text = text.replace(old, new)
         page.write_text(text)
+    if missing:
+        raise ValueError(f"no page has {' or '.join(sorted(missing))}")

@@ -120,7 +120,7 @@ def _composed(outer: str, node: ast.expr, owner: type) -> Iterator[Kind]:
         yield from (Kind(f"`{ast.literal_eval(one)}`") for one in inner)
         return
     if ast.unparse(inner[-1]) == "Any":
-        yield Kind("object")
+        yield Kind("list" if outer in LISTS else "object")
         return
     values = inner if outer in LISTS else inner[1:]
     parts = (kind for one in values if ast.unparse(one) != "..." for kind in _kinds(one, owner))

@@ -55,7 +55,7 @@ def print_derived(derived: Derived, limit: int) -> None:
         click.echo(f"  not covered: {place}: {one.reason}")
     if len(derived.uncovered) > limit:
         click.echo(f"  and {len(derived.uncovered) - limit} more that are not covered")
-    for what, found in (("left out", derived.unwanted), ("repaired", derived.mended)):
+    for what, found in (("left out", derived.unwanted), ("repaired", derived.repaired)):
         for one in found[:limit]:
             click.echo(f"  {what}: {_place(derived, one.section, one.start, one.name, one.size)}: {one.reason}")
         if len(found) > limit:
@@ -168,7 +168,7 @@ def derived_object(derived: Derived) -> DerivedObject:
         "shadowed": derived.shadowed,
         "uncovered": [_object(derived, one) for one in derived.uncovered],
         "unwanted": [_object(derived, one) for one in derived.unwanted],
-        "repaired": [_object(derived, one) for one in derived.mended],
+        "repaired": [_object(derived, one) for one in derived.repaired],
         "notes": derived.notes,
     }
 

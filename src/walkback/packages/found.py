@@ -18,7 +18,7 @@ _PACKED = {
     PackageKind.RPM: "an RPM package",
     PackageKind.WHEEL: "a wheel",
     PackageKind.TAR: "a tar archive",
-    PackageKind.KERNEL: "a kernel as it is booted",
+    PackageKind.KERNEL: "a boot image of the kernel",
 }
 
 
@@ -85,7 +85,7 @@ def packed_words(data: Contents, name: str) -> str | None:
 
 
 def is_wrapped(data: Contents, name: str) -> bool:
-    """Whether a file is compressed, or a kernel as it is booted: one ELF file, if it is no compressed archive."""
+    """Whether a file is compressed, or a boot image of the kernel: one ELF file, if it is no compressed archive."""
     kind = kind_of(bytes(data[:HEAD]), name)
     return kind is PackageKind.KERNEL or kind in COMPRESSED
 

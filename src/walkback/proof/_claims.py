@@ -1,6 +1,6 @@
 """What a table claims, held against what the code did (compiled).
 
-A set of claims is what holds in a row: for the CFA and for each register that calls keep, where its value is. Each is a
+A set of claims is what holds in a row: for the CFA and for each callee-saved register, where its value is. Each is a
 register or the CFA, and up to two loads from there, with an offset before the first load and behind each.
 """
 

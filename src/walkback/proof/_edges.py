@@ -51,7 +51,7 @@ _ALL = cython.declare(cython.ulonglong, WORD)
 _PATTERN = cython.declare(cython.uchar, 6)
 """Bytes of an instruction that `exrl` executes."""
 _ENTRIES = cython.declare(cython.longlong, 1 << 14)
-"""Of a table of jumps."""
+"""Of a jump table."""
 if cython.compiled:
     _OPPOSITE = cython.declare(cython.const[cython.uchar][::1])
 _OPPOSITE = memoryview(bytes([0, 2, 1, 6, 5, 4, 3]))

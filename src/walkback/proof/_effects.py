@@ -189,7 +189,7 @@ def added(state: State, one: Instruction) -> cython.longlong:
 @cython.nogil
 @cython.exceptval(check=False)
 def with_entry(state: State, base: cython.longlong, index: cython.longlong, scale: cython.longlong) -> cython.longlong:
-    """The sum of a constant and a scaled entry of a table of jumps; of others only whether it is on the stack."""
+    """The sum of a constant and a scaled entry of a jump table; of others only whether it is on the stack."""
     kind: cython.int = base & KIND_MASK
     other: cython.int = index & KIND_MASK
     if kind == Known.CONSTANT and other == Known.ENTRY_OF_TABLE:

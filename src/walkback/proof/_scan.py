@@ -195,7 +195,7 @@ def _scan(
                         if at >= 0:
                             taken[at >> 3] |= 1 << (at & 7)
                 if one.flow == Flow.JUMP_INDIRECT and one.base < 0 and one.index >= 0:
-                    address = cython.cast(cython.ulonglong, one.offset)  # of a table of jumps
+                    address = cython.cast(cython.ulonglong, one.offset)  # of a jump table
                     if code.is_data(address):
                         named.add(address)
                 at = place
@@ -261,7 +261,7 @@ def names_function(code: Code, one: Instruction, pos: cython.Py_ssize_t) -> cyth
     """Whether an instruction makes an address and no number: `lea` with the program counter, or `larl` of s390x.
 
     Where code cannot be moved, numbers are addresses too. AArch64 makes the addresses of functions in two
-    instructions, and those of the bases of tables of jumps in one.
+    instructions, and those of the bases of jump tables in one.
     """
     if code.machine == AARCH64:
         return one.effect == Effect.ADD

@@ -40,7 +40,7 @@ def find_entries(
     """What is called is an entry, whatever its first row says, and what has the symbol of a function, among `named`.
 
     So is a range that no other leads to, if it begins as functions do and its address is taken, among `taken` or in
-    data: else it may be a part to which a table of jumps leads. Those with rules of their own are none.
+    data: else it may be a part to which a jump table leads. Those with rules of their own are none.
 
     What others only jump to may be a part of a function, though its first row is that of an entry.
     """

@@ -12,7 +12,7 @@ Only with such evidence a range gets rules. That is one of these:
 
 Against it speaks what no function does: a jump to a place that is not known with other values in registers that calls
 keep, or through a register that nobody gave a value. All of this counts for little where most ranges only jump on: that
-is code that nothing calls. Nor does it count for code that has its own ideas of the registers that calls keep, as that
+is code that nothing calls. Nor does it count for code that has its own ideas of the callee-saved registers, as that
 of OCaml and GHC has.
 """
 
@@ -142,7 +142,7 @@ def _are_rows_among(rows: U64, others: U64) -> Bools:
 
 
 def _passing(seen: U16, calls: _Leads) -> Bools:
-    """Which ranges have their own ideas of the registers that calls keep, as OCaml and GHC have.
+    """Which ranges have their own ideas of the callee-saved registers, as OCaml and GHC have.
 
     Those that follow what such a register had at the entry, and their callers that put none back.
     """

@@ -18,7 +18,7 @@ from walkback.elf.opened import copy_into
 from walkback.proof.relocate import relocate
 
 _TABLES = re.compile(r".*rodata|\.data\.rel\.ro")
-"""The names of sections that have tables of jumps begin so; BOLT has `.bolt.org.rodata`, a kernel `.init.rodata`."""
+"""The names of sections that have jump tables begin so; BOLT has `.bolt.org.rodata`, a kernel `.init.rodata`."""
 _WORDS = 1 << 64
 """Addresses there are."""
 _LARGEST = 1 << 28
@@ -69,7 +69,7 @@ class Image:
 
 
 def image_of(elf: ElfFile) -> Image:
-    """The code of a file, and the sections that have tables of jumps."""
+    """The code of a file, and the sections that have jump tables."""
     base = np.zeros(len(elf.sections) + 1 if elf.is_relocatable else 0, np.uint64)
     parts: list[_Part] = []
     for part in _relocatable_parts(elf, base) if elf.is_relocatable else _linked_parts(elf):
@@ -94,7 +94,7 @@ def image_of(elf: ElfFile) -> Image:
         elf.type == layout.ET_DYN,
     )
     if not elf.is_relocatable:
-        words = loaded_addresses(elf)  # tables of jumps are made of them
+        words = loaded_addresses(elf)  # jump tables are made of them
         for part, place in zip(parts, pos.tolist(), strict=True):
             words.write(data[place : place + part.size], part.address, elf.byteorder)
     return image

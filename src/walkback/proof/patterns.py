@@ -35,7 +35,7 @@ class Pattern(StrEnum):
     RESTORE_WITHOUT_RULE = "restore-without-rule"
     """A register has its value again, and the table still has it on the stack."""
     REGISTER_CLOBBERED = "register-clobbered"
-    """A register that calls keep is overwritten, and the table has it unchanged."""
+    """A callee-saved register is overwritten, and the table has it unchanged."""
     SLOT_OVERWRITTEN = "slot-overwritten"
     """The place where the table has a register holds something else."""
     WRONG_SLOT = "wrong-slot"

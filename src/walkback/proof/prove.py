@@ -316,5 +316,5 @@ class Prover:
 
 
 def kept_by_calls(table: UnwindTable) -> int:
-    """A bit for each register that calls keep."""
+    """A bit for each callee-saved register."""
     return sum(1 << register for register in (*KEPT[table.machine], table.machine.sp))

@@ -34,7 +34,7 @@ KEPT = {
     AARCH64: (*range(19, 30), *range(40, 48)),
     S390X: (*range(6, 14), *range(24, 32)),
 }
-"""The registers that calls keep, besides the stack pointer; vector registers of AArch64 as the kernels number them."""
+"""The callee-saved registers, besides the stack pointer; vector registers of AArch64 as the kernels number them."""
 _GENERAL, _VECTORS = 32, 64
 """AArch64: behind the last general register; the DWARF number of the first vector register, 32 in the kernels."""
 _FAR = 1 << 38
@@ -316,7 +316,7 @@ def _of_rule(
 
 
 def _kept(others: list[Entry], machine: Machine, otherwise: int) -> list[Entry]:
-    """A claim on every register that calls keep, `otherwise` where nothing is said of one; and what else is saved."""
+    """A claim on every callee-saved register, `otherwise` where nothing is said of one; and what else is saved."""
     found = {entry[0]: entry for entry in others}
     kept = [found.get(one, _bare(one, otherwise)) for one in KEPT[machine] if one != machine.fp]
     saved = [entry for entry in others if entry[0] not in {*KEPT[machine], machine.sp, machine.ra, machine.fp}]

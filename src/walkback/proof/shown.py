@@ -221,7 +221,7 @@ def is_saved(state: State, register: cython.int) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def saves(state: State) -> cython.bint:
-    """Whether a register that calls keep is saved, and has another value by now: it is no argument of a call."""
+    """Whether a callee-saved register is saved, and has another value by now: it is no argument of a call."""
     register: cython.int
     for register in range(state.registers):
         changed: cython.bint = state.values[register] != made(Known.ENTRY, register, 0)
@@ -235,7 +235,7 @@ def saves(state: State) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def loses(state: State) -> cython.bint:
-    """Whether a register that calls keep has surely another value than at the entry, which is not saved either."""
+    """Whether a callee-saved register has surely another value than at the entry, which is not saved either."""
     register: cython.int
     for register in range(state.registers):
         value: cython.longlong = state.values[register]
@@ -263,7 +263,7 @@ def is_passed(state: State, register: cython.int) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def not_as_entered(state: State, registers: cython.ulonglong) -> cython.ulonglong:
-    """Those of some registers that calls keep and that do not have their values of the entry."""
+    """Those of some callee-saved registers and that do not have their values of the entry."""
     register: cython.int
     registers &= state.preserved
     for register in range(state.registers):

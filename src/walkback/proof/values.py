@@ -78,7 +78,7 @@ class Known(IntEnum):
     CONSTANT = 7
     """The offset."""
     ENTRY_OF_TABLE = 8
-    """An entry of the table of jumps of this id."""
+    """An entry of the jump table of this id."""
     PLACE_OF_TABLE = 9
     """Where an entry of that table leads to."""
     STACK = 10
@@ -203,7 +203,7 @@ class Seen(IntEnum):
     COMPLEX = 16
     """There are too many ways through it."""
     SAVES = 32
-    """It saves a register that calls keep, and gives it another value, before it jumps or calls."""
+    """It saves a callee-saved register, and gives it another value, before it jumps or calls."""
     CATCHES = 64
     """It comes to code for exceptions with another stack than its first call has: it may be entered in another way."""
     JUMPS = 128
@@ -211,11 +211,11 @@ class Seen(IntEnum):
     RESTORES = 256
     """It puts a register back that calls keep."""
     FOLLOWS = 512
-    """It follows what a register that calls keep had at its entry: nothing is passed in these by the ABI."""
+    """It follows what a callee-saved register had at its entry: nothing is passed in these by the ABI."""
     MOVES = 1024
     """It returns with another stack pointer than its caller expects."""
     LOSES = 2048
-    """It jumps to a place that is not known with other values in registers that calls keep."""
+    """It jumps to a place that is not known with other values in callee-saved registers."""
     GOES_THROUGH = 4096
     """It goes where a register says that gets no value in it, and is no argument."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -83,6 +83,21 @@ class CoveredShare(Share):
         return {**Share.as_object(self), "covered": self.covered, "covered_bytes": self.covered_bytes}
 
 
+class RelocationObject(TypedDict):
+    """A relocation that the section of an object needs, as JSON."""
+
+    offset: int
+    """Its offset in the section."""
+    type: int
+    """Its type, by the number of the machine's ABI."""
+    section: str
+    """The text section that it refers to."""
+    index: int
+    """The index of that section."""
+    addend: int
+    """What is added."""
+
+
 @dataclass(slots=True, repr=False)
 class Derived(OneLine):
     """A section made from the unwind tables of a file."""
@@ -97,7 +112,7 @@ class Derived(OneLine):
     """In order of their places."""
     unwanted: list[Uncovered]
     """What is left out because the consumer wants no function there, or because the machine code contradicts it."""
-    mended: list[Uncovered]
+    repaired: list[Uncovered]
     """What has the rules that the machine code proves, where it contradicts those of the source."""
     notes: list[str]
     """What was done besides for the consumer."""
@@ -198,7 +213,7 @@ class Derived(OneLine):
         """Of a relocatable file: where its linker has to write starts, a table of `SECTION_RELOCATION`."""
         return section_relocations(self.section, self.elf)
 
-    def relocation_objects(self) -> list[dict[str, Any]]:
+    def relocation_objects(self) -> list[RelocationObject]:
         """The relocations in words, for JSON."""
         elf = self.elf
         return [
@@ -224,7 +239,7 @@ def derive(
     The version is 3, or with a `consumer` ("linux", "glibc", or for objects "gnu-ld") the one that it reads; then
     functions that would end its walk are left out, and listed in `unwanted`. With `verify` functions whose rules the
     machine code contradicts are left out in the same way; with `repair` they get the rules that it proves, and are
-    listed in `mended`.
+    listed in `repaired`.
 
     `address` is where it will stand; without one it is the place where `graft.add` would put it, or where that would
     refuse the file the first page behind all that is loaded. `as_written` keeps a
@@ -270,7 +285,7 @@ def derive_from(
         contents=encode(built.section),
         uncovered=[*_uncovered(read, refused), *_unplaced(read)],
         unwanted=_uncovered(read, unwanted),
-        mended=_uncovered(read, dict.fromkeys(right.mended, _MENDED)),
+        repaired=_uncovered(read, dict.fromkeys(right.mended, _MENDED)),
         notes=[*fitted.notes(), *_about_pointers(read)],
     )
 

@@ -20,7 +20,7 @@ from walkback.elf.inputs import raise_first
 from walkback.packages.found import found_elf_files, input_name
 from walkback.sections.reading import ReadTables, Tables, read_tables, source_words
 from walkback.sections.shares import ShareObject
-from walkback.sframe.dump.json import RowObject, rule_object
+from walkback.sframe.dump.json import DescribedObject, RowObject, rule_object
 from walkback.sframe.dump.readable import function_title, padding, rule_lines
 from walkback.sframe.lookup import covering
 from walkback.symbols.demangle import Demangle
@@ -164,31 +164,11 @@ class TableObject(TypedDict):
     """The number left out because others describe their code."""
 
 
-class HeadObject(TypedDict):
+class HeadObject(DescribedObject):
     """A function of a file without its rows, as JSON."""
 
-    type: Literal["function"]
-    """The type of the object."""
-    index: int
-    """Its index."""
-    name: str | None
-    """Its symbol."""
-    code_section: str | None
-    """In relocatable files, its text section."""
-    start: int
-    """Its address; in relocatable files, its offset in the text section."""
-    size: int
-    """Its size in bytes."""
-    block_size: int
-    """The bytes of a block, for code that repeats in blocks; otherwise 0."""
-    signal: bool
-    """Whether it is a signal frame."""
-    pauth_key: str
-    """On AArch64, the key that signs return addresses: `A` or `B`."""
     source: str
     """The table that it is from."""
-    fault: str | None
-    """The reason why not all of its rows can be read."""
 
 
 class FunctionObject(HeadObject):

@@ -94,7 +94,7 @@ class Abi:
 
     machine: Machine
     preserved: int
-    """A bit for each register that calls keep."""
+    """A bit for each callee-saved register."""
     entry: Step
     """At the first instruction of a function."""
     chain: Step

@@ -220,7 +220,7 @@ def _line(added: Added) -> str:
 
 def _print_account(added: Added, target: str, limit: int) -> None:
     print_derived(added.derived, limit)
-    other = " but those repaired" if added.derived.mended else ""
+    other = " but those repaired" if added.derived.repaired else ""
     click.echo(f"  proved: the same rule at every address{other}; written to {printable(target)}")
     for note in added.notes:
         click.echo(f"  note: {note}")

@@ -68,12 +68,12 @@ def fix(
 
     def work() -> Written:
         done = fix_file(file, output, version=version, pcrel=own_fields, leave_out=leave_out, consumer=consumer)
-        lines = [f"{file}: mended: {problem}" for problem in done.problems]
+        lines = [f"{file}: fixed: {problem}" for problem in done.problems]
         if done.changed:
             what = f"{counted(done.functions, 'function')}, {counted(done.rows, 'row')}, {done.bytes} bytes"
             lines.append(f"{file}: {versions_text(done.versions, done.version)}: {what} at {done.address:#x}")
         else:
-            lines.append(f"{file}: nothing to mend")
+            lines.append(f"{file}: nothing to fix")
         kind: FixedObject = {"type": "fixed"}
         print_done(kind, file, done, lines, how)
         return done

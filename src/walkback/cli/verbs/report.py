@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
@@ -150,6 +150,25 @@ def _check(names: Iterable[str], known: Iterable[str]) -> None:
             raise click.UsageError(message)
 
 
+class FigureObject(TypedDict):
+    """A figure of a survey, as JSON."""
+
+    figure: str
+    """Its name."""
+    title: str
+    """Its title."""
+    sentence: str
+    """What is counted."""
+    says: str
+    """The result."""
+    sql: str
+    """The query that makes it."""
+    columns: list[str]
+    """The names of its columns."""
+    rows: Sequence[Sequence[Any]]
+    """Its rows, with a value for each column."""
+
+
 def _answer(answer: Answer, form: str, *, chosen: bool) -> Iterator[bytes]:
     """A figure of a survey."""
     import json
@@ -158,14 +177,16 @@ def _answer(answer: Answer, form: str, *, chosen: bool) -> Iterator[bytes]:
     if form == "csv":
         yield from _csv(figure.columns, answer.rows)
     elif form == "json":
-        answer_line: dict[str, object] = {
+        value: FigureObject = {
             "figure": figure.name,
             "title": figure.title,
             "sentence": figure.sentence,
             "says": answer.says,
+            "sql": figure.sql,
+            "columns": [column.name for column in figure.columns],
+            "rows": answer.rows,
         }
-        answer_line |= {"sql": figure.sql, "columns": [column.name for column in figure.columns]}
-        yield json.dumps({**answer_line, "rows": answer.rows}).encode() + b"\n"
+        yield json.dumps(value).encode() + b"\n"
     else:
         yield from _text(answer, chosen=chosen)
 

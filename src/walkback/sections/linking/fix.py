@@ -72,7 +72,7 @@ def fix(
     found = _found_in(elf)
     gathered = gather(found, leave_out=leave_out)
     if gathered is None:
-        raise MissingError("the .sframe section is empty: there is nothing to mend", file=elf.name)
+        raise MissingError("the .sframe section is empty: there is nothing to fix", file=elf.name)
     form = Form.wanted(version, pcrel, consumer=consumer)
     merged = merge(gathered)
     problems = [*find_problems(elf, gathered, merged), *_unfit(elf, merged.table, form)]

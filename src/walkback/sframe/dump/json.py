@@ -103,8 +103,8 @@ class SectionObject(TypedDict):
     """From the header, unverified."""
 
 
-class HeadObject(TypedDict):
-    """A function of a section without its rows, as JSON."""
+class DescribedObject(TypedDict):
+    """What any table has of a function, as JSON."""
 
     type: Literal["function"]
     """The type of the object."""
@@ -118,24 +118,29 @@ class HeadObject(TypedDict):
     """Its address; in relocatable files, its offset in the text section."""
     size: int
     """Its size in bytes."""
-    pc_type: str
-    """`inc`, or `mask` for code that repeats in blocks."""
     block_size: int
     """The bytes of a block, for code that repeats in blocks; otherwise 0."""
-    fde_type: str | int
-    """`default`, `flex`, or the number of an unknown type."""
     signal: bool
     """Whether it is a signal frame."""
     pauth_key: str
     """On AArch64, the key that signs return addresses: `A` or `B`."""
+    fault: str | None
+    """The reason why not all of its rows can be read."""
+
+
+class HeadObject(DescribedObject):
+    """A function of a section without its rows, as JSON."""
+
+    pc_type: str
+    """`inc`, or `mask` for code that repeats in blocks."""
+    fde_type: str | int
+    """`default`, `flex`, or the number of an unknown type."""
     fre_type: int
     """From its index entry."""
     fre_offset: int
     """From its index entry."""
     num_fres: int
     """From its index entry."""
-    fault: str | None
-    """The reason why not all of its rows can be read."""
 
 
 class FunctionObject(HeadObject):
