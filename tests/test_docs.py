@@ -98,7 +98,9 @@ class Block:
     file: str | None = None
 
 
-BLOCK = re.compile(r"(?:\b[Ss]ave this as `([\w.-]+)`:\n\n)?^```(\S*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"(?:\b[Ss]ave\s+this\s+as\s+`([\w.-]+)`:\n\n)?^```(\S*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 
 
 def blocks(document: Path) -> list[Block]:

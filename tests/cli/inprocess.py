@@ -39,8 +39,3 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
     elif isinstance(value, list):
         for part in value:
             yield from objects(part)
-
-
-def page(verb: str) -> str:
-    """What the documents say of a verb."""
-    return (PAGES / f"{verb}.md").read_text()

@@ -53,7 +53,7 @@ def test_help_tells_of_every_verb_and_of_exit_statuses() -> None:
     text = done.stdout.decode()
     listed = re.findall(r"^  (\w+) {2,}", text.partition("Look at tables:")[2], re.MULTILINE)
     assert sorted(listed) == sorted(ALL_VERBS)
-    for words in ("0 success", "1 findings", "2 wrong", "3 unreadable"):
+    for words in ("0 success", "1 findings", "2 wrong", "3 input"):
         assert words in text
     assert run("-h").stdout == done.stdout
 

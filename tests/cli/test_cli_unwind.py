@@ -15,7 +15,7 @@ import pytest
 
 from capture.targets import THREADS, compiled
 from cli.commands import WALKBACK, run
-from cli.inprocess import page
+from cli.documented import undocumented
 from cli.walked import CUT, FOLDED, FORMATS, complaints, unwind
 from perfdata.running import perf
 from recorded import PID, recording
@@ -98,15 +98,13 @@ def test_the_text_of_perf_script(recorded: Path) -> None:
 
 
 def test_json_has_the_documented_keys(recorded: Path) -> None:
-    own = page("unwind")
-    documented = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*`) \|", own, re.MULTILINE))))
     done = unwind("--json", recorded)
     assert done.stdout == unwind("--json", "--format", "json", recorded).stdout
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(found) == 6
     for one in found:
         assert set(one) == {"pid", "tid", "comm", "time", "event", "period", "frames", "end"}
-        assert set(one) | set().union(*one["frames"]) <= documented
+    assert undocumented(found, "unwind") == []
     assert [one["time"] for one in found] == [1_000_000 * number for number in range(1, 7)]
     assert [one["period"] for one in found] == [1000 * number for number in range(1, 7)]
     assert [one["end"] for one in found] == ["complete"] * 5 + ["stack-cut"]
@@ -134,11 +132,9 @@ def test_ways_are_compared(recorded: Path, tmp_path: Path) -> None:
 
 
 def test_comparing_as_json_has_the_documented_keys(recorded: Path) -> None:
-    own = page("unwind")
-    documented = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|[^|]*\|([^|]*)\|", own, re.MULTILINE))))
     one, other = map(json.loads, unwind("--compare", "fp,sframe", "--json", recorded).stdout.splitlines())
     assert (one["method"], other["method"]) == ("fp", "sframe")
-    assert set(one) <= documented
+    assert undocumented([one, other], "unwind") == []
     assert one["ends"] == {"no-progress": 4} or sum(one["ends"].values()) == 6
     assert sum(one["hows"].values()) == one["frames"] == 10
 

@@ -71,7 +71,7 @@ def test_a_verb_that_writes_says_what_has_to_be_unpacked(verb: str, files: dict[
     data = files.get(verb, files[""]).read_bytes()
     cases = {
         "compressed with xz": lzma.compress(data),
-        "a kernel as it is booted": image(lzma.compress(data)),
+        "a boot image of the kernel": image(lzma.compress(data)),
         "an RPM package": b"\xed\xab\xee\xdb" + bytes(92),
     }
     for words, packed in cases.items():

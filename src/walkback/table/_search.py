@@ -9,6 +9,9 @@ import numpy as np
 
 from walkback.base.views import takes_views
 
+_TOGETHER = cython.declare(cython.Py_ssize_t, 256)
+"""How many program counters are looked up side by side."""
+
 
 def find(pcs, pieces, spans):
     """For each program counter its range and row, -1 where there is none; `pieces` are those of the spans."""
@@ -38,6 +41,8 @@ def _find(
     found_row: cython.longlong[::1],
 ):
     i: cython.Py_ssize_t
+    first: cython.Py_ssize_t
+    end: cython.Py_ssize_t = 0
     piece: cython.Py_ssize_t
     which: cython.Py_ssize_t
     row: cython.Py_ssize_t
@@ -49,21 +54,27 @@ def _find(
         if starts.shape[0]:
             base = starts[0]
             last = lasts[starts.shape[0] - 1]
-        for i in range(pcs.shape[0]):
-            pc = pcs[i]
-            if pc < base or pc > last:
-                continue
-            piece = _piece_of(pc, lasts, directory, cython.cast(cython.Py_ssize_t, (pc - base) >> shift))
-            if piece == starts.shape[0] or starts[piece] > pc:
-                continue
-            which = ranges[piece]
-            found_range[i] = which
-            offset = pc - range_start[which]
-            if block[which]:
-                offset = offset % block[which]
-            row = _row_behind(offset, row_offset, first_row[which], first_row[which] + rows[which])
-            if row > first_row[which]:
-                found_row[i] = row - 1
+        # Ranges first, and then their rows: so the memory is asked for the lines of several program counters at once.
+        while end < pcs.shape[0]:
+            first = end
+            end = min(first + _TOGETHER, pcs.shape[0])
+            for i in range(first, end):
+                pc = pcs[i]
+                if pc < base or pc > last:
+                    continue
+                piece = _piece_of(pc, lasts, directory, cython.cast(cython.Py_ssize_t, (pc - base) >> shift))
+                if piece < starts.shape[0] and starts[piece] <= pc:
+                    found_range[i] = ranges[piece]
+            for i in range(first, end):
+                which = found_range[i]
+                if which < 0:
+                    continue
+                offset = pcs[i] - range_start[which]
+                if block[which]:
+                    offset = offset % block[which]
+                row = _row_behind(offset, row_offset, first_row[which], first_row[which] + rows[which])
+                if row > first_row[which]:
+                    found_row[i] = row - 1
 
 
 @cython.cfunc
@@ -78,17 +89,16 @@ def _piece_of(
 ) -> cython.Py_ssize_t:
     """The first piece that ends at or after an address, by the bucket of that."""
     low: cython.Py_ssize_t = directory[bucket]
-    high: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, directory[bucket + 1]) + 1
-    middle: cython.Py_ssize_t
-    if high > lasts.shape[0]:
-        high = lasts.shape[0]
-    while low < high:
-        middle = (low + high) >> 1
-        if lasts[middle] >= pc:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    count: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, directory[bucket + 1]) + 1 - low
+    half: cython.Py_ssize_t
+    if count > lasts.shape[0] - low:
+        count = lasts.shape[0] - low
+    # Without a branch on what is compared, the processor goes on with the next program counters meanwhile.
+    while count > 1:
+        half = count >> 1
+        low += half * (lasts[low + half - 1] < pc)
+        count -= half
+    return low + (count == 1 and lasts[low] < pc)
 
 
 @cython.cfunc
@@ -102,11 +112,10 @@ def _row_behind(
     high: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
     """The first of some rows that starts after an offset."""
-    middle: cython.Py_ssize_t
-    while low < high:
-        middle = (low + high) >> 1
-        if row_offset[middle] <= offset:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    count: cython.Py_ssize_t = high - low
+    half: cython.Py_ssize_t
+    while count > 1:
+        half = count >> 1
+        low += half * (row_offset[low + half - 1] <= offset)
+        count -= half
+    return low + (count == 1 and row_offset[low] <= offset)
