@@ -139,3 +139,16 @@ def test_recordings_have_inlined_calls_with_names_looked_up_at_once_or_last(prog
         profiles.append(out.getvalue().decode())
     assert profiles[0] == profiles[1]
     assert ";main;turn;add_[i] " in profiles[0]
+
+
+def test_a_hot_place_has_the_innermost_call_and_its_line(program: Path) -> None:
+    with started(program) as child:
+        stopper = Stopper(child.pid)
+        shot = stopper.shoot()
+        total = Totalled(stopper)
+        total.add(shot)
+    out = io.BytesIO()
+    FORMATS["top"].export(total.profile(), out)
+    places = out.getvalue().decode().split("place\n")[1]
+    assert "inner, inlined in outer+0x" in places
+    assert any(line.endswith(":5") for line in places.splitlines() if "inner, inlined" in line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 import tracemalloc
 import zlib
@@ -72,6 +73,15 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, form: str, name: str, trou
         lines = DebugLines(with_sections(**sound | {name: contents}))
         lines.find(code_of(ElfFile(tmp_path / "prog")))
         assert lines.trouble == expected
+
+
+@pytest.mark.parametrize("form", ["-gdwarf-4", "-gdwarf-5"])
+def test_a_unit_that_can_be_read_only_in_part_is_named(tmp_path: Path, form: str) -> None:
+    sound = sections_of(built(tmp_path, form))
+    half = sound["abbrev"][: len(sound["abbrev"]) // 2]
+    lines = DebugLines(with_sections(**sound | {"abbrev": half}))
+    lines.find(code_of(ElfFile(tmp_path / "prog")))
+    assert re.fullmatch(r"the entry at 0x\w+ of \.debug_info cannot be read", lines.trouble or "")
 
 
 def header(size: int, abbrev: int = 0) -> bytes:

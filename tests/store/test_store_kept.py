@@ -299,3 +299,10 @@ def test_inlined_calls_of_folded_stacks_are_the_functions_that_they_are(tmp_path
     with store.append() as new:
         new.folded([b"p;main;run_[i] 3\n", b"p;run 4\n"])
     assert names(store) == {"run": 7, "main": 3}
+
+
+def test_a_file_without_a_build_id_is_named(tmp_path: Path) -> None:
+    program = hello(tmp_path, "-Wl,--build-id=none")
+    with Store(tmp_path / "store", create=True).append() as new:
+        new.recording(recording(program))
+    assert f"{program} has no build ID, so its inlined calls are not kept" in new.notes

@@ -79,13 +79,14 @@ def scopes(unit, place, addresses, lowest):
     """The functions and inlined calls around addresses, which rise, in the unit at a place.
 
     Rows of the number of an address, the place of the entry, file and line of the call, and whether it is inlined;
-    for one address outermost first. No code is below the `lowest` address.
+    for one address outermost first. No code is below the `lowest` address. Returns these, and the place of the entry
+    from which on none can be read, or -1.
     """
     found = Growing(5)
     function = np.full(len(addresses), WORD, np.uint64)
     above = np.zeros(_DEEPEST + 1, np.uint64)
-    _scopes(unit, place, addresses, lowest, function, above, found)
-    return found.rows()
+    unreadable = _scopes(unit, place, addresses, lowest, function, above, found)
+    return found.rows(), unreadable
 
 
 @takes_views
@@ -99,6 +100,7 @@ def _scopes(
     found: Growing,
 ):
     depth: cython.int = 0
+    unreadable: cython.Py_ssize_t = -1
     most: cython.Py_ssize_t = (_MOST_CALLS * addresses.shape[0] + _MORE_CALLS) * 5
     with cython.nogil:
         if unit.open(place) and unit.open_root() and unit.has_children:
@@ -107,6 +109,8 @@ def _scopes(
         while depth > 0 and found.used < most:
             tag: cython.int = unit.next(layout.DW_TAG_SUBPROGRAM, layout.DW_TAG_INLINED_SUBROUTINE)
             if tag < 0:
+                # At the end of the unit, the ends of lists may be left out.
+                unreadable = unit.place if unit.place < unit.end else -1
                 break
             if unit.tag == 0:
                 depth -= 1
@@ -122,6 +126,7 @@ def _scopes(
                     break
                 depth += 1
                 above[depth] = own
+    return unreadable
 
 
 @cython.cfunc

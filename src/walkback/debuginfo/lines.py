@@ -132,7 +132,9 @@ class DebugLines:
         split = self._splits.find(unit) if file.units.split_name[unit] and self._splits is not None else None
         if split is not None:
             source, start = split, int(split.starts[0])
-        calls = scopes(source.unit, start, addresses, self._lowest)
+        calls, unreadable = scopes(source.unit, start, addresses, self._lowest)
+        if unreadable >= 0:
+            self._refused = self._refused or f"the entry at {unreadable:#x} of .debug_info cannot be read"
         program = self._program(file, unit)
         return _Asked(source, rows, calls, program, *program.program.find(addresses, self._lowest))
 

@@ -20,6 +20,8 @@ from walkback.stacks.functions import FunctionStacks, functions_of, once_a_stack
 from walkback.stacks.profile import Profile
 
 _WIDEST_NAME = 80
+_END = 30
+"""Letters of a longer name that are kept at its end."""
 _SHARE_WIDTH = 6
 
 
@@ -132,7 +134,11 @@ def _places(profile: Profile, whole: int, limit: int) -> list[str]:
 
 
 def _place(profile: Profile, number: int) -> str:
+    """A frame of code by its function, and the line and the innermost of the calls that are inlined there."""
     frames = profile.frames
+    innermost = number
+    while innermost + 1 < len(frames) and frames.is_inlined[innermost + 1]:
+        innermost += 1
     symbol = frames.symbol[number]
     if symbol and not frames.module[number] and not frames.address[number]:
         text = _short(symbol)
@@ -140,8 +146,10 @@ def _place(profile: Profile, number: int) -> str:
         text = f"{_short(symbol)}+{int(frames.offset[number]):#x}"
     else:
         text = f"{_short(frames.label(number))} {int(frames.address[number]):#x}"
-    if frames.file is not None and frames.line is not None and frames.file[number]:
-        text += f"  {printable(clean(frames.file[number] or ''))}:{frames.line[number]}"
+    if innermost != number:
+        text = f"{_short(frames.label(innermost))}, inlined in {text}"
+    if frames.file is not None and frames.line is not None and frames.file[innermost]:
+        text += f"  {printable(clean(frames.file[innermost] or ''))}:{frames.line[innermost]}"
     elif frames.module[number]:
         text += f"  {printable(clean(base_name(frames.module[number])))}"
     return text
@@ -154,9 +162,9 @@ def function_text(label: str, module: str) -> str:
 
 
 def _short(name: str) -> str:
-    """A name that leaves room on its line for others."""
+    """A name that leaves room on its line for others: both ends, as the method is the last word of many."""
     name = printable(clean(name))
-    return name if len(name) <= _WIDEST_NAME else name[: _WIDEST_NAME - 3] + "..."
+    return name if len(name) <= _WIDEST_NAME else f"{name[: _WIDEST_NAME - _END - 3]}...{name[-_END:]}"
 
 
 def _table(title: str, names: list[str], weights: Weights, chosen: list[int], whole: int) -> list[str]:

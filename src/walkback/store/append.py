@@ -164,6 +164,8 @@ class Append:
         names = NOTHING
         if self._names is not None:
             names = joined([*self._names, *(taken.names() for taken in captured)])
+            unkept = dict.fromkeys(name for taken in captured for name in taken.unkept())
+            self.notes += [f"{name} has no build ID, so its inlined calls are not kept" for name in unkept]
         with Staging(self._folder) as staging:
             self.blocks = self.builder.write(staging.path)
             self._read_known(names)

@@ -118,6 +118,12 @@ class Captured:
             lambda module, address: _named(bare.find(module, address), address),
         )
 
+    def unkept(self) -> list[str]:
+        """Files that were there and whose names are not kept: nothing says later that a file is the same."""
+        module = self._capture.distinct.keys().module
+        met = [self._capture.modules[number] for number in distinct(module[module >= 0]).tolist()]
+        return [one.name for one in met if one.image is None and _build_id(one) is None and one.elf is not None]
+
     # Times
 
     def _shift(self) -> int:

@@ -39,7 +39,7 @@ EXIT_INTERRUPTED = 130
 
 @verb(
     "walkback stack $PID",
-    "walkback stack core.hello --exe hello --lines",
+    "walkback stack core.hello --exe hello",
     exit_1="no stack is complete, except with --only fp; something is missing, such as a thread; or, "
     "with --asyncio, the tasks cannot be read.",
 )
