@@ -211,6 +211,17 @@ def test_each_call_of_a_function(tmp_path: Path) -> None:
 
 
 @needs_events
+@pytest.mark.skipif(os.geteuid() != 0, reason="uprobes need root")
+def test_a_probed_program_can_start_threads_and_processes(tmp_path: Path) -> None:
+    program = built(tmp_path, SLEEPS)
+    done = run("record", "-e", f"uprobe:{program}:main", "-o", tmp_path / "a.html", "--", program)
+    assert (done.returncode, b"begin later" in done.stderr) == (0, True)
+    shell = ["sh", "-c", "true; ls / >/dev/null; ls / >/dev/null; echo children fine"]
+    done = run("record", "-e", f"uprobe:{program}:main", "-o", tmp_path / "b.html", "--", *shell)
+    assert done.stdout == b"children fine\n"
+
+
+@needs_events
 @pytest.mark.parametrize("event", ["page-faults", "context-switches"])
 def test_events_of_the_kernel(event: str, tmp_path: Path) -> None:
     done = run("record", "-e", event, "--format", "json", "--", built(tmp_path, SLEEPS))

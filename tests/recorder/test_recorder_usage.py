@@ -26,6 +26,17 @@ def test_a_name_that_stands_for_no_format_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_one_process_is_recorded() -> None:
+    done = run("record", "-p", "1", "-p", "2")
+    assert (done.returncode, b"one process is recorded with -p" in done.stderr) == (2, True)
+
+
+def test_an_output_has_a_name(tmp_path: Path) -> None:
+    done = run("record", "-o", "", "--", "touch", tmp_path / "ran")
+    assert (done.returncode, b"the name of the file is empty" in done.stderr) == (2, True)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_limit_is_for_tables(tmp_path: Path) -> None:
     done = run("record", "--limit", "2", "--", "touch", tmp_path / "ran")
     assert (done.returncode, b"--limit is for --format top" in done.stderr) == (2, True)

@@ -86,6 +86,12 @@ class _Output(_File):
 
     _standard = _STDOUT
 
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """As click does; an empty name is none."""
+        if value == "":
+            self.fail("the name of the file is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
 
 class _Folder(click.Path):
     """A folder, or whatever else has to have a path."""

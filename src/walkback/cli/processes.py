@@ -28,3 +28,11 @@ def process_named(target: str, *, or_file: bool = False) -> int:
         raise click.UsageError(message)
     lacking = "there is no such file, and no running process of this name" if or_file else "no such process is running"
     raise UnreadableError(lacking, file=target or "''")
+
+
+def one_process(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]) -> str | None:
+    """The process, if one is given."""
+    if len(given) > 1:
+        message = "one process is recorded with -p; -a records all"
+        raise click.UsageError(message)
+    return given[0] if given else None

@@ -36,10 +36,12 @@ def refuse_with_tasks(form: str | None, excluded: dict[str, bool]) -> None:
 def print_tasks(stopper: Stopper, target: str, output: str | None, *, as_json: bool) -> int:
     """Print the tasks that there are now."""
     snapshot = stopper.take()
-    lines = _objects(snapshot) if as_json else _lines(snapshot)
-    with opened(output) as out:
-        out.writelines(f"{line}\n".encode(errors="surrogateescape") for line in lines)
     troubles = list(dict.fromkeys([*snapshot.troubles, *stopper.troubles]))
+    lines: Iterable[str] = _objects(snapshot) if as_json else _lines(snapshot)
+    with opened(output) as out:
+        # Where tasks cannot be read, "no tasks" would be false.
+        if snapshot.tasks or not troubles:
+            out.writelines(f"{line}\n".encode(errors="surrogateescape") for line in lines)
     complain_of(target, troubles)
     return EXIT_FINDINGS if troubles else EXIT_FINE
 

@@ -60,6 +60,14 @@ class EventChoice:
         """Whether it happens in the kernel only, also where what the kernel does is not asked for."""
         return self.type == TRACEPOINT or self.name in _IN_KERNEL
 
+    @property
+    def is_inherited(self) -> bool:
+        """Whether new threads and processes may have it too.
+
+        With a uprobe the kernel would read its path again, in the memory of whoever forks: the fork would fail.
+        """
+        return _UPROBE.fullmatch(self.name) is None
+
     @classmethod
     def named(cls, name: str) -> EventChoice:
         """The event with this name.
@@ -117,7 +125,7 @@ def attributes(event: EventChoice, sampling: Sampling, machine: Machine, wake_at
         | (layout.SAMPLE_CALLCHAIN if chained else 0)
     )  # fmt: skip
     bits = {
-        layout.ATTR_DISABLED, layout.ATTR_INHERIT, layout.ATTR_MMAP, layout.ATTR_COMM, layout.ATTR_TASK,
+        layout.ATTR_DISABLED, layout.ATTR_MMAP, layout.ATTR_COMM, layout.ATTR_TASK,
         layout.ATTR_WATERMARK, layout.ATTR_SAMPLE_ID_ALL, layout.ATTR_MMAP2, layout.ATTR_COMM_EXEC,
         layout.ATTR_USE_CLOCKID, layout.ATTR_EXCLUDE_IDLE,
     }  # fmt: skip
@@ -125,6 +133,7 @@ def attributes(event: EventChoice, sampling: Sampling, machine: Machine, wake_at
         bits.add(layout.ATTR_EXCLUDE_CALLCHAIN_USER)
     elif sampling.deferred:
         bits |= {layout.ATTR_DEFER_CALLCHAIN, layout.ATTR_DEFER_OUTPUT}
+    bits |= {layout.ATTR_INHERIT} if event.is_inherited else set()
     by_frequency = event.is_by_time and sampling.period is None
     bits |= {layout.ATTR_FREQ} if by_frequency else set()
     if not sampling.kernel:

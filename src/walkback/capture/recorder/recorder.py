@@ -83,7 +83,9 @@ class Recorder(RecordSource):
         self.on_idle: Callable[[], None] = lambda: None
         """Called between records, where none came for a while."""
         self.lacking: str | None = None
-        """What this user may not record."""
+        """What is not recorded."""
+        if pid is not None and not event.is_inherited:
+            self.lacking = "a uprobe sees no threads and processes that begin later; -a records all"
         self._pid, self._on_exec, self._interval = pid, on_exec, interval
         self._patience = patience
         self._present, self._build_ids = Present(data=sampling.data), BuildIds()

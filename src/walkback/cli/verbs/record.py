@@ -19,7 +19,7 @@ from walkback.cli.live import check_live, live_view
 from walkback.cli.output import EXIT_FINE, EXIT_UNREADABLE, complain, guarded
 from walkback.cli.parameter import Seconds
 from walkback.cli.paths import OUTPUT_FILE, check_output, is_stdout, opened, refuse_terminal
-from walkback.cli.processes import process_named
+from walkback.cli.processes import one_process, process_named
 from walkback.cli.recordings import account_for
 from walkback.cli.storing import LABEL, STORE, check_store, storing_often
 from walkback.cli.walking import FORMAT_NAMES, LIMIT, MARK_INCOMPLETE, STREAMED, Shared, check_limit, options
@@ -60,6 +60,8 @@ _FORMATS = {
     "--process",
     "target",
     metavar="PID|NAME",
+    multiple=True,
+    callback=one_process,
     help="Record this process, and those that it starts.",
     shell_complete=processes,
 )
@@ -111,7 +113,7 @@ _FORMATS = {
     help="Output format; perf is perf.data. [default: by the name of the output, else html]",
 )
 @click.option(
-    "--live", is_flag=True, help="Meanwhile, show the hottest functions and stacks in the terminal; q ends it."
+    "--live", is_flag=True, help="With -p or -a: show the hottest functions and stacks in the terminal; q ends it."
 )
 @LIMIT
 @MARK_INCOMPLETE
