@@ -8,7 +8,7 @@ from reference.columns import columns
 from reference.commands import exits, man_pages, options, subcommands, usage, verbs
 from reference.keys import keys
 from reference.library import library
-from reference.words import findings
+from reference.words import findings, words
 
 MAKERS = {
     "columns": columns,
@@ -21,6 +21,7 @@ MAKERS = {
     "subcommands": subcommands,
     "usage": usage,
     "verbs": verbs,
+    "words": words,
 }
 """What makes a block, by its first word, from the others."""
 BLOCK = re.compile(r"^```\{([\w-]+)\}(?: ([^\n]*))?\n```$", re.MULTILINE)

@@ -70,10 +70,10 @@ def keys(names: str) -> str:
 
 def described(names: str) -> list[Key]:
     """The keys that an object has from these classes, each by its module in `walkback` and its name."""
-    return [key for name in names.split() for one in _with_bases(_named(name)) for key in _keys(one)]
+    return [key for name in names.split() for one in _with_bases(named(name)) for key in _keys(one)]
 
 
-def _named(name: str) -> Any:
+def named(name: str) -> Any:
     module, _, own = name.rpartition(".")
     return getattr(import_module(f"walkback.{module}"), own)
 

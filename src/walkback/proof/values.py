@@ -139,44 +139,45 @@ class Why(IntEnum):
 
     NONE = 0
     CFA_VALUE = 1
-    """The register that the CFA is based on has a value that is not known."""
+    """The register that the CFA is based on has an unknown value, for example a stack pointer loaded from memory."""
     REGISTER_VALUE = 2
-    """A register that is said to be unchanged has one."""
+    """A register has an unknown value."""
     SLOT_VALUE = 3
-    """What was saved may have gone to an address that is not known."""
+    """The place where a register was saved has an unknown value."""
     EXPRESSION = 4
-    """The rule is an expression that is not followed."""
+    """The rule is a DWARF expression that `verify` does not follow."""
     NO_RULE = 5
-    """The table has no rule here."""
+    """The table has no rule at this instruction."""
     SIGNAL_FRAME = 6
     """The kernel made this frame."""
     BAD_CODE = 7
-    """This is no instruction."""
+    """These bytes are no instruction."""
     TOO_COMPLEX = 8
-    """The function is too large, or has too many ways through it."""
+    """The function is larger than 4 MB, or has too many paths or rules."""
     NO_CODE = 9
-    """The file does not have the code."""
+    """The file does not have the code of the function."""
     PADDING = 10
+    """Of `not_reached`: padding between pieces of code."""
     DATA = 11
+    """Of `not_reached`: data."""
     ASSUMPTION = 12
-    """The table contradicts what it says where this part begins."""
+    """In code that nothing known leads to, the table contradicts its own first rule."""
     CONTEXT_SWITCH = 13
-    """The table is wrong about this frame, in a function that goes on with another stack, as `longjmp` does.
-
-    Or the code is not all that happens to the frame: others write over what it saved, or it is entered by no call.
-    """
+    """The table is wrong about this frame, in a function that goes on with another stack, as `longjmp` and
+    `swapcontext` do. Or the code is not all that happens to the frame: others write over what it saved, as in
+    `_Unwind_RaiseException`, or it is entered by no call."""
     INDIRECT_JUMP = 14
-    """Nothing known leads here, and a jump near it leads where the proof could not find out."""
+    """Nothing known leads to this code, and a jump of its function leads to an address that `verify` did not find, for
+    example through a table."""
     NO_PATH = 15
-    """Assumed: nothing leads here."""
+    """Of `assumed`: nothing leads to this code, nor can a jump that `verify` did not follow. It agrees with the table
+    if the table is right where the code begins."""
     DOUBTFUL_PATH = 16
-    """Assumed: there is a way here on which the table is wrong, but control may never go it.
-
-    Behind a call that may not come back, to a landing pad for a call that may not throw, behind the check of an index
-    that is never out of bounds, or into another function.
-    """
+    """Of `assumed`: the rule is wrong on a path that control may never take. It leads here from a call that may not
+    return, from a call that may not throw to its landing pad, past the bounds of a jump table, or from another
+    function. On all other paths the rule is right."""
     OVERLAP = 17
-    """Another function of the table begins in this one, so that no rule of this one is found from there on."""
+    """Another function of the table begins within this one. From there on, unwinders find no rule of this one."""
 
 
 class Way(IntEnum):
