@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from cli.walked import complaints, paragraphs, stack
 from live.pythons import program
 from live.test_live_python import sleeps
-from live.test_live_tasks import NAMES, program_of_tasks, said, seen
+from live.test_live_tasks import NAMES, needs_tasks, program_of_tasks, said, seen
 from waiting import eventually
 from walkback.capture.stacks import Stopper
 from walkback.cli.tasks import Trees
 from walkback.runtimes.chains import RuntimeFrame
 from walkback.runtimes.tasks import AsyncioTask, TaskState
 from walkback.stacks.stacks import End
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -78,16 +76,36 @@ def test_tasks_as_json(name: str, tmp_path: Path) -> None:
     assert [one == {"pid": target.pid} for one in objects] == [True] * len(ours)
 
 
-def test_without_tasks_there_is_a_word() -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_without_tasks_there_is_a_word(name: str) -> None:
+    needs_tasks(name)
+    with program(name, "-c", "print(flush=True); input()") as target:
+        assert target.stdout is not None
+        target.stdout.readline()
+        done = stack("--asyncio", target.pid)
+    assert done.stdout.decode().splitlines()[1:] == ["", "no tasks of asyncio"]
+    assert (done.returncode, complaints(done)) == (0, [])
+
+
+def test_what_is_no_python_has_a_line() -> None:
+    with subprocess.Popen(["sleep", "1000"]) as target:
+        eventually(lambda: Path(f"/proc/{target.pid}/comm").read_text() == "sleep\n")
+        done = stack("--asyncio", target.pid)
+        target.kill()
+    (line,) = complaints(done)
+    assert line.endswith("asyncio's tasks are those of Python, which this process does not run")
+    assert (done.returncode, done.stdout) == (1, b"")
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="this Python's tasks can be read")
+def test_tasks_that_cannot_be_read_are_not_called_none() -> None:
     with program("here", "-c", "import asyncio; print(flush=True); asyncio.run(asyncio.sleep(1000))") as target:
         assert target.stdout is not None
         target.stdout.readline()
         done = stack("--asyncio", target.pid)
-        assert done.stdout.decode().splitlines()[1:] == ["", "no tasks of asyncio"]
-        if sys.version_info < (3, 14):
-            (line,) = complaints(done)
-            assert "asyncio's tasks can be shown from Python 3.14 on, and this is 3." in line
-            assert done.returncode == 1
+    (line,) = complaints(done)
+    assert "asyncio's tasks can be shown from Python 3.14 on, and this is 3." in line
+    assert (done.returncode, done.stdout) == (1, b"")
 
 
 @pytest.mark.parametrize(
