@@ -79,6 +79,9 @@ def test_formats_show_inlined_calls_each_in_its_way(program: Path) -> None:
     def text(name: str) -> str:
         return data(name).decode()
 
+    places = [line for line in text("top").split("place\n")[1].splitlines() if "inner, inlined in outer+0x" in line]
+    assert places[0].endswith(":5")
+
     assert ";main;outer;middle_[i];inner_[i];" in text("folded")
     found = pprofreader.read(data("pprof"))
     (sample,) = found["sample"]
@@ -139,16 +142,3 @@ def test_recordings_have_inlined_calls_with_names_looked_up_at_once_or_last(prog
         profiles.append(out.getvalue().decode())
     assert profiles[0] == profiles[1]
     assert ";main;turn;add_[i] " in profiles[0]
-
-
-def test_a_hot_place_has_the_innermost_call_and_its_line(program: Path) -> None:
-    with started(program) as child:
-        stopper = Stopper(child.pid)
-        shot = stopper.shoot()
-        total = Totalled(stopper)
-        total.add(shot)
-    out = io.BytesIO()
-    FORMATS["top"].export(total.profile(), out)
-    places = out.getvalue().decode().split("place\n")[1]
-    assert "inner, inlined in outer+0x" in places
-    assert any(line.endswith(":5") for line in places.splitlines() if "inner, inlined" in line)
