@@ -35,8 +35,14 @@ def distinct(values: Numbers) -> Numbers:
     return ordered[changes(ordered)]
 
 
+def distinct_rows(rows: Numbers) -> Numbers:
+    """The same of rows."""
+    ordered = rows[np.lexsort(rows.T[::-1])]
+    return ordered[changes(*ordered.T)]
+
+
 def ranked(values: Numbers) -> tuple[Numbers, I64]:
-    """The same, and for each value its number among them."""
+    """The values that there are, rising, and for each value its number among them."""
     order, first = _in_order(values)
     number = np.empty(len(order), np.int64)
     number[order] = first.cumsum() - 1
@@ -69,12 +75,12 @@ def marked(numbers: Numbers, count: int) -> Bools:
     return found
 
 
-def are_among(addresses: U64, others: U64) -> Bools:
-    """Which addresses are among others; `numpy.isin` of NumPy 2.0 fails from 2**63 on."""
+def are_among(values: Numbers, others: Numbers) -> Bools:
+    """Which values are among others of their type; `numpy.isin` of NumPy 2.0 fails from 2**63 on."""
     if not len(others):
-        return np.zeros(len(addresses), np.bool_)
+        return np.zeros(len(values), np.bool_)
     ordered = np.sort(others)
-    return np.asarray(ordered[np.searchsorted(ordered, addresses).clip(max=len(ordered) - 1)] == addresses)
+    return np.asarray(ordered[np.searchsorted(ordered, values).clip(max=len(ordered) - 1)] == values)
 
 
 def ends_of(start: U64, size: U64) -> U64:

@@ -67,19 +67,15 @@ class Scan(NamedTuple):
 
 
 def scan(code, image, ranges, sp, former=None):
-    """Look at all ranges; what a former look found at ranges that are as they were is taken over."""
+    """Look at all ranges; what a former look found at ranges that are as they were is taken over, with its arrays."""
     count = len(ranges.start)
-    if former is None:
-        former = _nothing(len(image.data))
-    else:
-        own = {name: getattr(former, name).copy() for name in ("called", "taken", "targets", "brief")}
-        former = former._replace(**own)
+    former = former or _nothing(len(image.data))
     known = _among(former, ranges)
     called, taken, targets, brief = former.called, former.taken, former.targets, former.brief
     returns = np.zeros(count, np.uint8)
     written, kept = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
     ways, calls, named = Growing(3), Growing(3), Growing(1)
-    starts = np.zeros_like(targets)
+    starts = np.zeros(len(targets), np.uint8)
     np.bitwise_or.at(starts, ranges.pos >> 3, (1 << (ranges.pos & 7)).astype(np.uint8))
     parts = np.flatnonzero(known < 0), ranges.start, ranges.size, ranges.pos, starts
     _scan(code, *parts, sp, returns, written, kept, called, taken, ways, calls, named, targets, brief)

@@ -39,7 +39,7 @@ def beginnings(code, targets, ranges, sp, ra, kept, last, back):
     does not matter if one of these is the return address, or an instruction says that calls come there; else calls of
     those that come `back` do so. Both are sorted.
     """
-    found, executed = Growing(3), np.zeros_like(targets)
+    found, executed = Growing(3), np.zeros(len(targets), np.uint8)
     _beginnings(code, ranges.start, ranges.size, ranges.pos, sp, ra, kept, last, back, executed, found)
     return found.rows()
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U64, Bools, are_among, ranked
+from walkback.base.arrays import I64, U8, U64, Bools, are_among, distinct, ranked
 from walkback.base.bits import WORD
 from walkback.proof._along import Along
 from walkback.proof._claims import Claims
@@ -84,12 +84,12 @@ class Finder:
             units = together(ranges, self.ways)
             walk = Walk(code, claims, state, ranges, units.members, free=True)
             found = self._walked(walk, ranges, units, known)
-            self.framed = np.union1d(self.framed, framed := walk.led_to())
+            self.framed = distinct(np.append(self.framed, framed := walk.led_to()))
             parts = parts_among(prover.elf, ranges, framed) & (ranges.is_entry != 0)
             if not parts.any():
                 break
             ranges.is_entry[parts] = 0
-            self._parts = np.union1d(self._parts, ranges.start[parts])
+            self._parts = distinct(np.append(self._parts, ranges.start[parts]))
         found.seen[parts] |= np.uint16(Seen.COMPLEX)
         found.seen[self._by_thunks(ranges, found)] |= np.uint16(Seen.RETURNS)
         return ranges, found

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from walkback.base.arch import Machine
-from walkback.base.arrays import I64, U32, U64, Bools, are_among, changes, ranked
+from walkback.base.arrays import I64, U32, U64, Bools, are_among, changes, distinct, ranked
 from walkback.proof._found import Found
 from walkback.proof.evidence import BEGINS, among_others, judged
 from walkback.proof.finding import Finder
@@ -74,7 +74,7 @@ class CodeSource(TableSource):
 def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = False) -> UnwindTable:
     """The rules of some code; if `known_only`, nothing of what may be data between functions."""
     starts = function_starts(prover, stretches)
-    entries = np.union1d(starts.sure, starts.framing)
+    entries = distinct(np.append(starts.sure, starts.framing))
     finder = Finder(prover, starts.sure, starts.within)
     for turn in range(_ROUNDS):
         places, sizes = stretches.cut(entries)
@@ -83,7 +83,7 @@ def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = Fa
         more = _next_starts(ranges, found, starts, entries, late=turn >= _EARLY)
         if not len(more):
             break
-        entries = np.union1d(entries, more)
+        entries = distinct(np.append(entries, more))
     reasons = judged(prover, ranges, found, starts, finder)
     chosen = np.flatnonzero(reasons == 0)
     proved = _proved(prover, _with_rules(prover, ranges, found, chosen))
@@ -113,10 +113,10 @@ def _next_starts(ranges: Ranges, found: Found, starts: Starts, entries: U64, *, 
     bare, last = starts.others[~has_rule], last[~has_rule]
     first = np.append(True, last[1:] != last[:-1])[: len(bare)]  # the same for all places of a stretch
     tails = found.tails[are_among(found.tails[:, 1], starts.others), 1]
-    pointed = np.setdiff1d(bare[are_among(bare, starts.pointed)], entries)
+    pointed = bare[are_among(bare, starts.pointed) & ~are_among(bare, entries)]
     if len(pointed):  # all others may be parts of these
         return pointed
-    more = np.union1d(bare[first | are_among(bare, starts.padded if late else starts.likely)], tails)
+    more = distinct(np.append(bare[first | are_among(bare, starts.padded if late else starts.likely)], tails))
     return more[~are_among(more, entries)]
 
 

@@ -129,6 +129,7 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
     named = image.addresses(places, sections)
     entry = np.array([elf.entry] if begins_at_entry(elf) else [], np.uint64)
     starts = np.concatenate((named, entry))
+    starts = starts[stretches.holds(starts)]
     start, size = stretches.cut(starts)
     pieces, code = Pieces(start, size, image.places(start, size)), Code(image, KnownCode())
     seen = scan(code, image, pieces, prover.machine.sp)
@@ -148,13 +149,13 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
     called = np.concatenate((called, outside))
     taken = are_among(behind, _addresses(image, seen.taken))
     alone = ~bits_at(seen.targets, image.places(behind, np.ones(len(behind), np.int64)))
-    pointed = np.zeros(0, np.uint64) if elf.is_relocatable else np.intersect1d(behind, pointers(elf, behind))
+    pointed = np.zeros(0, np.uint64) if elf.is_relocatable else behind[are_among(behind, pointers(elf, behind))]
     # What the program begins with is no part of a function.
     after = behind[behind > entry[0]][:1] if len(entry) else entry
     return Starts(
         sure=distinct(np.concatenate((starts, called, behind[taken], after))),
         outside=outside,
-        named=named,
+        named=named[stretches.holds(named)],
         taken=behind[taken],
         others=behind,
         framing=behind[found[:, 1] != 0],
@@ -218,7 +219,9 @@ def _coming_back(image: Image, seen: Scan) -> U64:
 
 def _addresses(image: Image, bits: np.ndarray) -> U64:
     """The addresses of places in the image that have a bit."""
-    return _at(image, np.flatnonzero(np.unpackbits(bits, bitorder="little")))
+    some = np.flatnonzero(bits)
+    within = np.flatnonzero(np.unpackbits(bits[some], bitorder="little"))
+    return _at(image, some[within >> 3] * 8 + (within & 7))
 
 
 def _at(image: Image, places: I64) -> U64:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -29,11 +29,10 @@ _ALIGNMENT = 1 << 12
 """Of the sections of a relocatable file, which are laid out one behind the other."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Image:
     """Parts of a file, one behind the other, and the bytes behind them that decoders may read."""
 
-    data: U8
     start: U64
     """The address of each part, rising."""
     end: U64
@@ -49,6 +48,12 @@ class Image:
     """Whether it is the kernel of Linux, or a module."""
     moves: bool
     """Whether the program can be loaded at any address, so that no number in its code is one."""
+    _read: Callable[[], U8]
+
+    @cached_property
+    def data(self) -> U8:
+        """The bytes of the parts; they are read when they are wanted, because they can be most of a large file."""
+        return self._read()
 
     def places(self, start: U64, size: I64) -> I64:
         """Where ranges are in the data; -1 for those that are not in code, or not in one part."""
@@ -75,33 +80,38 @@ def image_of(elf: ElfFile) -> Image:
     for part in _relocatable_parts(elf, base) if elf.is_relocatable else _linked_parts(elf):
         if (not parts or part.address >= parts[-1].end) and part.end < _WORDS:
             parts.append(part)
-    sizes = [part.size for part in parts]
-    data = np.empty(sum(sizes) + SLACK, np.uint8)
-    data[-SLACK:] = 0
-    pos = np.cumsum([0, *sizes])[:-1]
-    for part, place in zip(parts, pos.tolist(), strict=True):
-        part.fill(data.data[place : place + part.size])
-    image = Image(
-        data,
+    return Image(
         np.array([part.address for part in parts], np.uint64),
         np.array([part.end for part in parts], np.uint64),
-        pos.astype(np.int64),
+        np.cumsum([0, *(part.size for part in parts)])[:-1].astype(np.int64),
         np.array([part.is_code for part in parts], np.uint8),
         base,
         elf.byteorder,
         MACHINES.index(machine_of(elf)),
         bool(elf.sections_named("__bug_table")),
         elf.type == layout.ET_DYN,
+        partial(_data_of, elf, parts),
     )
-    if not elf.is_relocatable:
-        words = loaded_addresses(elf)  # jump tables are made of them
-        for part, place in zip(parts, pos.tolist(), strict=True):
-            words.write(data[place : place + part.size], part.address, elf.byteorder)
-    return image
+
+
+def _data_of(elf: ElfFile, parts: list[_Part]) -> U8:
+    """The bytes of all parts, and zeros for decoders behind the last."""
+    data = np.empty(sum(part.size for part in parts) + SLACK, np.uint8)
+    data[-SLACK:] = 0
+    # Of a relocatable file the parts are relocated as they are read.
+    words = None if elf.is_relocatable else loaded_addresses(elf)  # jump tables are made of them
+    place = 0
+    for part in parts:
+        room = data[place : place + part.size]
+        part.fill(room.data)
+        if words is not None:
+            words.write(room, part.address, elf.byteorder)
+        place += part.size
+    return data
 
 
 class _Part(NamedTuple):
-    """A section or a segment; its bytes are read when they are wanted, because they can be most of a large file."""
+    """A section or a segment."""
 
     address: int
     size: int

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from walkback.base.arch import AARCH64, AMD64, MACHINES, ByteOrder
-from walkback.base.arrays import I64, U8, U64
+from walkback.base.arrays import I64, U8, U64, distinct_rows
 from walkback.base.errors import WalkbackError
 from walkback.code.machines import SLACK
 from walkback.elf import ElfFile, layout
@@ -48,7 +48,7 @@ def patched_ways(elf: ElfFile, image: Image) -> U64:
                 found += _ways(image, name, address, np.frombuffer(data, np.uint8))
         except WalkbackError:  # a table that is damaged says nothing
             continue
-    rows = np.unique(np.concatenate(found), axis=0)
+    rows = distinct_rows(np.concatenate(found))
     one = np.ones(len(rows), np.int64)
     return rows[(image.places(rows[:, 0], one) >= 0) & (image.places(rows[:, 1], one) >= 0)]
 

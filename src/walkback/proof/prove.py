@@ -311,7 +311,7 @@ class Prover:
         inside = known & (target != source) & ~begins & (ranges.is_entry[source] != 0)
         inside[inside] = self.image.data[ranges.pos[target[inside]]] == _NOP_OF_AMD64
         count, own = len(ranges.start), known & begins
-        leads_back = np.isin(source[inside] * count + target[inside], target[own] * count + source[own])
+        leads_back = are_among(source[inside] * count + target[inside], target[own] * count + source[own])
         ranges.is_entry[target[inside][~leads_back]] = 0
 
 

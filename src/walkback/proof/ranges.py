@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among, distinct, runs
+from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among, distinct, distinct_rows, runs
 from walkback.proof.values import Way
 
 
@@ -87,7 +87,7 @@ def together(ranges: Ranges, ways: U64) -> Units:
     inside = (target >= 0) & (target != source) & (ways[:, 2] != Way.LAST_CALL)
     at_entry = (ranges.start[target] == ways[:, 1]) & (ranges.is_entry[target] != 0) & (ranges.block[target] == 0)
     at_entry |= ranges.is_stub[target] != 0
-    pairs = np.unique(np.stack((source, target), 1)[inside & ~at_entry], axis=0)
+    pairs = distinct_rows(np.stack((source, target), 1)[inside & ~at_entry])
     own, pads = np.repeat(np.arange(count), np.diff(ranges.pad_first)), range_at(ranges, ranges.pads[:, 2])
     pairs = np.concatenate((pairs, np.stack((own, pads), 1)[(pads >= 0) & (pads != own)]))
     root = list(range(count))

@@ -68,9 +68,8 @@ class TableView:
         others = set(targets) - used
         if others:  # as Go calls functions in its own table
             names = list(read.names_of(np.arange(len(table))))
-            chosen = np.union1d(chosen, [number for number, name in enumerate(names) if name in others]).astype(
-                np.int64
-            )
+            more = np.array([number for number, name in enumerate(names) if name in others], np.int64)
+            chosen = distinct(np.append(chosen, more))
             used |= others.intersection(names)
         return cls(read, chosen, how), used
 

@@ -7,6 +7,7 @@ where they stand.
 import cython
 import numpy as np
 
+from walkback.base.arrays import distinct
 from walkback.base.bits import WORD
 from walkback.base.views import takes_views
 from walkback.table.verdict import Verdict
@@ -181,7 +182,7 @@ def compare(pieces, tables, meanings):
     """
     found = UnequalStretches(len(tables[0]), len(tables[1]))
     one, other = (TablePlace(*both) for both in zip(pieces, tables, strict=True))
-    sections = np.union1d(pieces[0][0], pieces[1][0]).astype(np.int32)
+    sections = distinct(np.append(pieces[0][0], pieces[1][0])).astype(np.int32)
     _compare(sections, one, other, Meaning(*meanings[0]), Meaning(*meanings[1]), found)
     return (
         np.asarray(found.numbers)[: found.count].copy(),
