@@ -5,9 +5,9 @@ Register numbers are those of each ABI's DWARF mapping.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError
 from walkback.base.oneline import OneLine
 

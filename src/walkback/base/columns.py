@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from decimal import Decimal
 from itertools import islice
 from typing import Any, Self
@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from walkback.base.dataclass import dataclass
 from walkback.base.text import clean, spelled_out, sql_name
 
 _DTYPES = {"I64": np.int64, "U64": np.uint64, "U32": np.uint32, "U16": np.uint16, "U8": np.uint8}

@@ -22,9 +22,9 @@ rule that is broken. The code that notices knows the offset; the callers above i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
+from walkback.base.dataclass import dataclass
 from walkback.base.text import printable
 
 

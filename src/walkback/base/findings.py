@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Self, TypedDict
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import BacktraceError
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U64, concatenated
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.base.owned import read_owned
 from walkback.jitdump.decoding import JitDump, decode

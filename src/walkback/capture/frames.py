@@ -5,11 +5,10 @@ A name is looked up once a distinct frame, and text made once a distinct stack; 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arrays import I64, U8, U64, Bools, Numbers, runs
+from walkback.base.dataclass import dataclass
 from walkback.naming.names import Names
 from walkback.runtimes.chains import RuntimeFrames
 from walkback.stacks.distinct import Distinct

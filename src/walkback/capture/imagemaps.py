@@ -7,11 +7,11 @@ file is, or would be, and ends with its last code. Code without a file has no im
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 import numpy as np
 
 from walkback.base.arch import Machine
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import MissingError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.base.text import counted

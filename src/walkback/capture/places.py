@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from walkback.base.arrays import I64, U64, distinct, ranked
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import WalkbackError
 from walkback.capture.perfdata.opening import RecordingInput
 from walkback.capture.unwinding import Unwinding

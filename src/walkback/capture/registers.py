@@ -6,12 +6,11 @@ AArch64, `s390_regs` on s390x. `NT_FPREGSET` matters on s390x only, where functi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
 from walkback.base.arrays import U64
+from walkback.base.dataclass import dataclass
 from walkback.walking.samples import COLUMNS, PC, THREAD
 
 

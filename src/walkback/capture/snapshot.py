@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from walkback.base.arch import ByteOrder, Machine
 from walkback.base.arrays import I64, U64
+from walkback.base.dataclass import dataclass
 from walkback.base.oneline import OneLine
 from walkback.runtimes.chains import Chain
 from walkback.runtimes.tasks import AsyncioTask

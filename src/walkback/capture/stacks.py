@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from walkback.base.arrays import I64, concatenated, numbered
+from walkback.base.dataclass import dataclass
 from walkback.base.oneline import OneLine
 from walkback.capture.frames import DistinctFrames, with_inlined
 from walkback.capture.interpreted import Interpreted

@@ -7,12 +7,12 @@ they are from; who wants each frame for itself says how many at most.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import repeat
 
 import numpy as np
 
 from walkback.base.arrays import I64, U8, U64, Bools, Numbers
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError, InexpressibleError
 from walkback.base.findings import ByteFinding
 from walkback.base.oneline import OneLine

@@ -6,9 +6,9 @@ For a person who looks at some bytes; an object for each instruction, made as th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
+from walkback.base.dataclass import dataclass
 from walkback.base.findings import ByteFinding, ByteFindingObject
 from walkback.base.text import counted
 from walkback.cbf import layout

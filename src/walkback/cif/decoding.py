@@ -8,8 +8,8 @@ platform and without, are distinguished by what follows them: read as the other 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from walkback.base.dataclass import dataclass
 from walkback.base.findings import ByteFinding
 from walkback.base.text import counted
 from walkback.cif import layout

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from walkback.base.arrays import I64, U64, Numbers
+from walkback.base.dataclass import dataclass
 from walkback.base.findings import ByteFinding
 from walkback.base.oneline import OneLine
 from walkback.base.text import printable

@@ -14,12 +14,12 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import click
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import MissingError, UnreadableError
 from walkback.cli.paths import STREAM, bounded, standard_input
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from walkback.base.dataclass import dataclass
 from walkback.base.text import printable
 from walkback.cli.completion import hosts, labels, stored_processes
 from walkback.cli.output import complain

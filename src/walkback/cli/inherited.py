@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import resource
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from walkback.base.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from walkback.base.dataclass import dataclass
 from walkback.cli.output import complain
 from walkback.cli.paths import EXISTING_FOLDER
 from walkback.cli.progress import fetching

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from walkback.base.dataclass import dataclass
 from walkback.cli.output import complain
 from walkback.cli.paths import OUTPUT_FILE
 from walkback.cli.searching import Searching, file_options

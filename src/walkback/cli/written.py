@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict
 
 import click
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import IncompleteError
 from walkback.base.text import counted, printable
 from walkback.cli.consumer import refuse_both

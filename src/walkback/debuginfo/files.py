@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from walkback.base.arrays import U64
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import WalkbackError
 from walkback.debuginfo._entries import units
 from walkback.debuginfo._unit import Unit

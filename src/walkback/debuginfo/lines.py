@@ -7,13 +7,13 @@ program from which line; each entry says where the function one level out called
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from walkback.base.arrays import I64, U64, distinct, first_of_each, ranked
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import WalkbackError
 from walkback.debuginfo._entries import scopes
 from walkback.debuginfo._lines import LineProgram

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from walkback.base.dataclass import dataclass
 
 if TYPE_CHECKING:
     from walkback.debuginfod.servers import Servers

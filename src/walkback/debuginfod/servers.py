@@ -15,12 +15,12 @@ import urllib.error
 import urllib.request
 from base64 import b64encode
 from collections.abc import Callable
-from dataclasses import dataclass
 from http.client import HTTPException, responses
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote_to_bytes
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import WalkbackError
 from walkback.debuginfod.cache import FileCache
 from walkback.debuginfod.environment import Settings

@@ -7,9 +7,10 @@ numbers; what needs more is not understood, and says so by being None.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from walkback.base.arch import ByteOrder
+from walkback.base.dataclass import dataclass
 from walkback.dwarf import layout as dw
 from walkback.dwarf.rulewords import LARGEST_OFFSET, REGISTER_MASK
 from walkback.table.rule import Part, PartKind

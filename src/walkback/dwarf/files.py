@@ -8,13 +8,13 @@ its text section.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from walkback.base.arrays import Bools
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.dwarf import layout
 from walkback.dwarf.decoding import check_length, decode

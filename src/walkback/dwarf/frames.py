@@ -6,11 +6,10 @@ Two kinds of entries stand in such a section: a CIE (common information entry) h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from walkback.base.arch import ByteOrder, Machine
 from walkback.base.arrays import I32, I64, U8, U32, U64
 from walkback.base.columns import ColumnRecord
+from walkback.base.dataclass import dataclass
 from walkback.base.oneline import OneLine
 
 

@@ -10,10 +10,9 @@ others.rules(int(others.row_set[0]))
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from walkback.base.arch import AARCH64
 from walkback.base.arrays import I64, U8, U16, U32, Bools
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import DwarfError
 from walkback.dwarf import _others
 from walkback.dwarf._instruction import ProgramReader

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ElfError, UnreadableError
 from walkback.elf import claims, layout
 from walkback.elf.opened import Contents, OpenFile

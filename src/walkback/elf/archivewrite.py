@@ -6,11 +6,11 @@ index, which are those of the headers of members; the symbols are the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ElfError, GraftError
 from walkback.elf import layout
 from walkback.elf.archive import AR_HEADER, ArchiveIndex, Member, entries

@@ -8,10 +8,10 @@ with xz, in the section `.gnu_debugdata`.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 import numpy as np
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ElfError, UnreadableError
 from walkback.elf import layout
 from walkback.elf.compressed import decompress_xz, limit_of

@@ -7,12 +7,12 @@ bytes. They align name and contents to 4 bytes, or to 8 where the section or seg
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from walkback.base.arch import ByteOrder
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ElfError
 from walkback.elf import layout
 

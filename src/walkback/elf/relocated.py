@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from walkback.base.dataclass import dataclass
 from walkback.elf import layout
 from walkback.elf.relocations import relocations_for
 

@@ -5,12 +5,12 @@ gABI, chapter "Relocation". Object files have them, and files linked with `--emi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from walkback.base.arrays import distinct, record_type
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ElfError, UnreadableError
 from walkback.elf import layout
 

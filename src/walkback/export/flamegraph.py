@@ -7,13 +7,14 @@ of it. Each name is in it once too, as JSON in which nothing can end a script.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from walkback.base.arrays import I64, distinct, numbered
+from walkback.base.dataclass import dataclass
 from walkback.base.text import base_name, clean, printable
 from walkback.pages.page import plain_data, write_page
 from walkback.stacks.changes import whole_functions

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from walkback.base.dataclass import dataclass
 from walkback.export import cbf, firefox, flamegraph, folded, jsonlines, perfscript, pprof, speedscope
 from walkback.stacks import top
 from walkback.stacks.profile import Profile, SampleBatch

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
 
 from walkback.base.arrays import I64, U64, numbered
+from walkback.base.dataclass import dataclass
 from walkback.base.text import clean
 from walkback.stacks.profile import Profile
 from walkback.stacks.threads import threads

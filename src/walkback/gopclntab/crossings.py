@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 
 import numpy as np
 
 from walkback.base.arch import AMD64, MACHINES, Machine
 from walkback.base.arrays import I64, Bools
+from walkback.base.dataclass import dataclass
 from walkback.code._listing import COLUMNS, listing
 from walkback.code.effects import Effect, Flow
 from walkback.gopclntab.decoding import FunctionTable

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arch import ByteOrder
 from walkback.base.arrays import I32, I64, U8, U32, U64, Bools, distinct
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import GoError
 from walkback.elf.stringtable import find_string
 from walkback.gopclntab import _values

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
 import numpy as np
 
 from walkback.base.arrays import U64
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import GoError, UnreadableError, WalkbackError
 from walkback.elf import ElfFile, Input, layout, loaded_addresses
 from walkback.elf.golang import FUNCTIONS, is_go

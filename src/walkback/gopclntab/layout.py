@@ -9,9 +9,10 @@ where it begins and where its entry is; an entry is a few numbers, and places of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
+
+from walkback.base.dataclass import dataclass
 
 HEAD: Final = 8
 """Bytes before the words."""

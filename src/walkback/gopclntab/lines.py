@@ -7,12 +7,12 @@ instruction of the function one level out the call would be.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from walkback.base.arrays import I64, U64, ranked
+from walkback.base.dataclass import dataclass
 from walkback.gopclntab import _values
 from walkback.gopclntab.decoding import FunctionTable
 from walkback.gopclntab.layout import ENTRY_SHAPES, INLINED_CALLS

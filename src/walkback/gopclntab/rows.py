@@ -7,12 +7,13 @@ call takes the register that has the return address.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 
 from walkback.base.arch import AARCH64, AMD64, S390X, Machine
 from walkback.base.arrays import I64, U8, U32, Bools
+from walkback.base.dataclass import dataclass
 from walkback.gopclntab.decoding import FunctionTable
 
 _BEYOND = 8

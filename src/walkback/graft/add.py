@@ -7,11 +7,11 @@ follow the new segment, the names of sections, the record for `drop`, and the se
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from walkback.base.arrays import Records
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError, GraftError
 from walkback.elf import ElfFile, layout
 from walkback.elf.dynamic import dynamic_entries

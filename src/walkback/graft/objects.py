@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from walkback.base.arrays import U32, Records, distinct
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import GraftError
 from walkback.elf import ElfFile, layout
 from walkback.elf.sframe import SECTION_NAME

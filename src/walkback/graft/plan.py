@@ -15,11 +15,10 @@ behind      the program headers move into the new segment at the end. Its place 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arrays import Records
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import GraftError
 from walkback.elf import ElfFile, layout
 from walkback.elf.write import HEADER_SIZE, SECTION_SIZE, SEGMENT_SIZE, Headers, align

@@ -15,11 +15,11 @@ import struct
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from walkback.base.arrays import U32
+from walkback.base.dataclass import dataclass
 from walkback.elf import ElfFile
 from walkback.elf.write import SECTION_SIZE, SEGMENT_SIZE, Draft, Headers, Part, Tail, align
 from walkback.graft.numbering import renumber

@@ -8,12 +8,12 @@ again, as `add` does.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from walkback.base.arrays import Records
+from walkback.base.dataclass import dataclass
 from walkback.elf import ElfFile, layout
 from walkback.elf.sframe import sframe_sections
 from walkback.elf.write import SEGMENT_SIZE, Draft, Headers, write_over

@@ -9,11 +9,12 @@ where kernels and readers of core files look for it: it only moves up.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from walkback.base.arrays import U64
+from walkback.base.dataclass import dataclass
 from walkback.elf import ElfFile, layout
 from walkback.elf.dynamic import dynamic_entries
 from walkback.elf.write import HEADER_SIZE, SECTION_SIZE, SEGMENT_SIZE, Headers, align

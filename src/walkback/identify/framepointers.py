@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arrays import Bools, marked
+from walkback.base.dataclass import dataclass
 from walkback.table.rule import PartKind
 from walkback.table.table import UnwindTable
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import FrameSource
 from walkback.dwarf.units import compile_units

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import struct
 from array import array
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from walkback.base.arch import ByteOrder
 from walkback.base.arrays import I64, U64
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.jitdump import layout
 

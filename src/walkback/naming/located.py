@@ -7,12 +7,12 @@ among the debug files by build ID, and no process.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
 import numpy as np
 
 from walkback.base.arrays import U8, U64, Numbers, distinct
+from walkback.base.dataclass import dataclass
 from walkback.cbf.layout import FrameCode
 from walkback.cif.imagemap import Image, ImageMap
 from walkback.elf import FileSearch

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import product
 from typing import Protocol
@@ -18,6 +18,7 @@ import numpy as np
 
 from walkback.base.arch import ByteOrder
 from walkback.base.arrays import I64, U64
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import WalkbackError
 from walkback.elf import ElfFile, FileSearch
 from walkback.elf import layout as elf_layout

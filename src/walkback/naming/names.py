@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from walkback.base.arraycache import ArrayCache, default_folder
 from walkback.base.arrays import I64, U64, Bools, Numbers, first_of_each
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import WalkbackError
 from walkback.elf.golang import is_go
 from walkback.naming.borders import Borders

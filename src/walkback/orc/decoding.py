@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arrays import I16, I32, U8, U16, U64, Bools
 from walkback.base.columns import Columnar, NamedColumns
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import OrcError
 from walkback.orc.layout import (
     BP_SHIFT,

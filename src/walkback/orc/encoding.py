@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arrays import U8, U16
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import InexpressibleError
 from walkback.orc.decoding import OrcTable
 from walkback.orc.layout import BP_SHIFT, ENTRY, PLACE, SHAPES, TYPE_SHIFT, Base, Kind

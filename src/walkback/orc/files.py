@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from walkback.base.arch import AMD64
 from walkback.base.arrays import I32
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import OrcError, WalkbackError
 from walkback.elf import ElfFile, Input, relocated
 from walkback.elf import layout as elf_layout

@@ -9,11 +9,12 @@ file's lines that define an entry.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
 import numpy as np
+
+from walkback.base.dataclass import dataclass
 
 ENTRIES: Final = ".orc_unwind"
 PLACES: Final = ".orc_unwind_ip"

@@ -6,12 +6,11 @@ kind of frame begins, and where a symbol says that a function begins.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arch import AMD64
 from walkback.base.arrays import I32, I64, U32, U64, Bools
+from walkback.base.dataclass import dataclass
 from walkback.base.intern import intern_records
 from walkback.orc.decoding import OrcTable
 from walkback.orc.layout import Base, Kind

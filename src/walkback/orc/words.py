@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arch import AMD64
 from walkback.base.arrays import Bools
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import InexpressibleError
 from walkback.orc.decoding import OrcTable
 from walkback.orc.layout import SHAPES, Base, Kind, Layout

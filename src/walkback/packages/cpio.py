@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 import stat
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ElfError
 from walkback.packages.streams import Link
 

@@ -13,9 +13,9 @@ import mmap
 import os
 import tempfile
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
+from walkback.base.dataclass import dataclass
 from walkback.base.decoders import STEP, decompressed
 from walkback.base.errors import ElfError, UnreadableError
 

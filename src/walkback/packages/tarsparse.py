@@ -7,9 +7,9 @@ the pax formats 0.0 and 0.1 in records, and 1.0 in front of the bytes.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from walkback.base.dataclass import dataclass
 from walkback.base.decoders import STEP
 from walkback.base.errors import ElfError
 from walkback.packages.streams import Flow

@@ -8,9 +8,10 @@ bounded by its size.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ElfError, UnreadableError
 from walkback.base.replace import CHANGED
 from walkback.base.text import printable

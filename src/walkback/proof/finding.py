@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arrays import I64, U8, U64, Bools, are_among, distinct, ranked
 from walkback.base.bits import WORD
+from walkback.base.dataclass import dataclass
 from walkback.proof._along import Along
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code

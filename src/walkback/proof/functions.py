@@ -5,12 +5,11 @@ Only starts are found here. Whether each is a function that is entered as the AB
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arch import AARCH64
 from walkback.base.arrays import I64, U64, Bools, are_among, distinct, ranked
+from walkback.base.dataclass import dataclass
 from walkback.elf import ElfFile, layout, loaded_addresses
 from walkback.elf.dynamic import dynamic_entries
 from walkback.proof._code import Code

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from walkback.base.arch import MACHINES, ByteOrder
 from walkback.base.arrays import I32, I64, U8, U64
+from walkback.base.dataclass import dataclass
 from walkback.code.machines import SLACK
 from walkback.elf import ElfFile, layout, loaded_addresses, machine_of
 from walkback.elf.opened import copy_into

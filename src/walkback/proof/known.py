@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from walkback.base.arrays import I64, U8, U16, U64, are_among, distinct, ranked
 from walkback.base.bits import WORD
+from walkback.base.dataclass import dataclass
 from walkback.proof._scan import Scan
 from walkback.proof.ranges import Ranges, come_back
 from walkback.proof.values import Back, Way

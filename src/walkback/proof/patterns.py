@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from walkback.base.dataclass import dataclass
 from walkback.proof.sets import SIGNED
 from walkback.proof.words import CONFLICT, LOST, NOT_KNOWN, UNCHANGED
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U8, U64, Bools, distinct
+from walkback.base.dataclass import dataclass
 from walkback.proof import _tally
 from walkback.proof._walk import Walk
 from walkback.proof.ranges import Ranges, Units, range_at

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among, distinct, distinct_rows, runs
+from walkback.base.dataclass import dataclass
 from walkback.proof.values import Way
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from walkback.base.arch import AARCH64, AMD64, S390X, Machine
 from walkback.base.arrays import I16, I64, U8, U32, Bools, Numbers, distinct
+from walkback.base.dataclass import dataclass
 from walkback.dwarf.expressions import block_at, chain, part_of, value
 from walkback.dwarf.files import FrameSource
 from walkback.dwarf.others import SideTable, side_table

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from walkback.base.arch import AARCH64, Machine
+from walkback.base.dataclass import dataclass
 from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT
 from walkback.proof.sets import SIGNED, SIGNED_BY_B
 from walkback.proof.values import CFA_TARGET, KEY_B, OTHER_MODIFIER, Known

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from walkback.base.arch import MACHINES
+from walkback.base.dataclass import dataclass
 from walkback.code._listing import COLUMNS, listing
 from walkback.code.effects import Flow
 from walkback.proof.patterns import Pattern, WrongPlace, cfa_pattern, register_pattern

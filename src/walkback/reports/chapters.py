@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from walkback.base.dataclass import dataclass
 from walkback.reports.codefigures import CODE_FIGURES
 from walkback.reports.coverfigures import COVERAGE_FIGURES, FRAME_POINTER_FIGURES, SFRAME_FIGURES
 from walkback.reports.figures import Figure

@@ -5,11 +5,10 @@ Addresses leave gaps, and in object files all sections begin at 0. On the line t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arrays import I32, I64, U64, Bools
+from walkback.base.dataclass import dataclass
 from walkback.elf import ElfFile
 from walkback.elf import layout as elf_layout
 

@@ -11,10 +11,11 @@ a better one, of the data.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
+from walkback.base.dataclass import dataclass
 from walkback.segments.database import readable
 
 if TYPE_CHECKING:

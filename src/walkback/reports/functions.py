@@ -7,13 +7,14 @@ of its SFrame. Their numbers are the numbers that `walkback size`, `coverage` an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from walkback.base.arrays import I64, U64, Bools, distinct
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.dwarf.frames import Fdes
 from walkback.elf import ElfFile, FileSearch

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from walkback.base.arrays import I64
+from walkback.base.dataclass import dataclass
 from walkback.elf import DEBUG_ROOTS
 from walkback.reports.figurecolumns import addresses, counts, shares, sizes, texts
 from walkback.reports.figures import Column

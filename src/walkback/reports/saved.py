@@ -7,11 +7,12 @@ stack pointer where a machine saves it as s390x does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from walkback.base.arrays import I32, I64, U16, U32, U64, Records, ranked
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import DwarfError
 from walkback.dwarf.expressions import block_at, part_of, value
 from walkback.dwarf.files import FrameSource, in_code

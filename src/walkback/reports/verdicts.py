@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from walkback.base.arrays import I64, U64, Bools, are_among
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import FrameSource
 from walkback.proof.proof import Instruction

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from walkback.base.dataclass import dataclass
 from walkback.base.oneline import OneLine
 from walkback.runtimes.chains import RuntimeFrame
 from walkback.stacks.stacks import End

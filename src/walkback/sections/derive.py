@@ -8,12 +8,12 @@ What the version cannot say is left out by whole functions, each with its reason
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypedDict
 
 import numpy as np
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError, GraftError, UnreadableError
 from walkback.base.oneline import OneLine
 from walkback.base.text import counted

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypedDict
 
 import numpy as np
 
 from walkback.base.arrays import I64, U64, distinct, runs
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import MissingError, WalkbackError
 from walkback.base.render import LineForm, render
 from walkback.base.text import counted, encoded, printable

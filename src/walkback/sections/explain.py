@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from walkback.base.arch import MACHINES
+from walkback.base.dataclass import dataclass
 from walkback.code._listing import listing
 from walkback.proof.proof import Instruction, Proof
 from walkback.proof.prove import Prover

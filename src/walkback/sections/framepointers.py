@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import cached_property
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from walkback.base.arch import AARCH64, AMD64
 from walkback.base.arrays import I64, U64, Bools
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.elf import ElfFile, Input

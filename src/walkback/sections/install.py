@@ -7,9 +7,9 @@ print(added.derived.covered, "functions at", hex(added.address))
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from walkback import graft
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import GraftError, MissingError, UnreadableError
 from walkback.base.oneline import OneLine
 from walkback.base.replace import Output, write_output

@@ -6,11 +6,12 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError, MissingError, UnreadableError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.dwarf.files import frame_sources, in_code

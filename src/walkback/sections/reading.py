@@ -9,12 +9,13 @@ FDEs of code that is not in the file (left over from what the linker dropped) ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
 
 from walkback.base.arrays import I64, U8, U64, Bools, distinct, ends_of, marked, runs, sums
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError, MissingError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.base.text import printable

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from walkback.base.dataclass import dataclass
 from walkback.proof.proof import Proof
 from walkback.proof.prove import Prover
 from walkback.proof.values import CFA_TARGET, Verdict

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypedDict
 
+from walkback.base.dataclass import dataclass
 from walkback.dwarf.files import FrameSource
 from walkback.gopclntab.files import GoSource
 from walkback.orc.files import OrcSource

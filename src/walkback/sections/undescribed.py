@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arrays import U64, Bools
+from walkback.base.dataclass import dataclass
 from walkback.elf import layout
 from walkback.proof.proof import Proof
 from walkback.proof.prove import Prover

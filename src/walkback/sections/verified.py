@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import islice
 
 import numpy as np
 
 from walkback.base.columns import NamedColumns
+from walkback.base.dataclass import dataclass
 from walkback.base.oneline import OneLine
 from walkback.elf import ElfFile
 from walkback.proof.patterns import Pattern

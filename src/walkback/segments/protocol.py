@@ -13,10 +13,10 @@ import errno
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.base.replace import replace_file, sync_file, sync_folder
 from walkback.segments.database import check_regular, is_text, plain_path

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 
+from walkback.base.dataclass import dataclass
 from walkback.pages.page import write_page
 
 

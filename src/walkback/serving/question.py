@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError
 from walkback.base.text import printable
 from walkback.store.moments import moment

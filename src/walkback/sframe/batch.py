@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from walkback.base.arch import ByteOrder
 from walkback.base.arrays import I64
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import SFrameError
 from walkback.sframe import layout
 from walkback.sframe.decoding import Buffer, read_functions, refuse_faults, section_of

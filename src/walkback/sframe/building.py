@@ -6,12 +6,11 @@ an entry can count is split into several entries. `planning` chooses how rows ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arch import AARCH64, AMD64, ByteOrder, Machine, check_address, check_byteorder
 from walkback.base.arrays import I32, I64, U8, U32, U64, Bools, distinct
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError, InexpressibleError
 from walkback.base.oneline import OneLine
 from walkback.sframe import _rows, layout

@@ -8,12 +8,12 @@ revisions; docs/reference/consumers.md says which.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from walkback.base.arch import AARCH64, AMD64, MACHINES, Machine
 from walkback.base.arrays import Bools
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError
 from walkback.sframe import layout
 from walkback.table.rule import PartKind

@@ -9,13 +9,13 @@ faults unless asked not to.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from walkback.base.arch import ByteOrder
 from walkback.base.arrays import I64, U32, Bools
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import SFrameError
 from walkback.sframe import _rows, layout
 from walkback.sframe.header import Header, further, headers, read_header

@@ -8,12 +8,13 @@ relocated. In linked files the section's address is enough.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
 
 from walkback.base.arrays import I64, Bools, Records
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import MissingError, SFrameError, UnreadableError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.elf import (

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from walkback.base.arrays import I64, Bools
+from walkback.base.dataclass import dataclass
 from walkback.elf import ElfFile
 from walkback.elf.calls import after_call, has_bytes, is_padding
 from walkback.sframe.consumers import SIGNAL_CODE, Consumer

@@ -7,13 +7,13 @@ for match in lookup("a.out", "main+4"):
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from operator import index
 from typing import Protocol
 
 import numpy as np
 
 from walkback.base.arrays import I32, I64, U64, Numbers
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.base.oneline import OneLine
 from walkback.elf import ElfFile, Input

@@ -5,12 +5,11 @@ A range gets default rows if they can say all its rules, else (version 3) flex r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arch import AARCH64, S390X, Machine
 from walkback.base.arrays import I64, Bools, first_of_each
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import InexpressibleError
 from walkback.sframe import layout
 from walkback.sframe.words import Coding, Refusal, default_coding, flex_coding

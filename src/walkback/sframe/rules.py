@@ -7,13 +7,13 @@ pair), the tools are right.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from walkback.base.arch import AARCH64, S390X, Machine
 from walkback.base.arrays import I32, I64, U8, U32, Bools, distinct
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import InexpressibleError
 from walkback.base.intern import intern_records
 from walkback.sframe import layout

@@ -6,13 +6,14 @@ position of the rows, gaps, bytes after the end), so that encoding it gives the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from walkback.base.arch import ByteOrder, Machine
 from walkback.base.arrays import I32, I64, U8, U16, U32, U64, Bools
 from walkback.base.columns import ColumnRecord
+from walkback.base.dataclass import dataclass
 from walkback.base.findings import Fault
 from walkback.base.oneline import OneLine
 from walkback.sframe import layout

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import SFrameError
 from walkback.elf import RELOCATION_TABLE, Relocations, relocations_for
 from walkback.elf.layout import NO_RELOCATION

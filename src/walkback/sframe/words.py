@@ -6,12 +6,11 @@ the same type, so both codings of a rule are worked out, and the function choose
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arch import AARCH64, S390X, Machine
 from walkback.base.arrays import I64, U8, Bools
+from walkback.base.dataclass import dataclass
 from walkback.base.findings import Fault
 from walkback.sframe import layout
 from walkback.table.rule import PartKind, RuleArray

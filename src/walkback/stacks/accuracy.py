@@ -6,10 +6,11 @@ The reference is call frame information; what the other ways find is held agains
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import escape
 from typing import TypedDict
 
+from walkback.base.dataclass import dataclass
 from walkback.stacks.stacks import END_WORDS, HOW_WORDS, End, How
 
 

@@ -6,8 +6,9 @@ Shares, not weights, are compared: two hours have different numbers of samples, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from walkback.base.dataclass import dataclass
 from walkback.base.oneline import OneLine
 from walkback.base.text import base_name, counted, printable
 from walkback.stacks.profile import Profile

@@ -6,12 +6,12 @@ A function that was seen at a thousand places makes a thousand frames, and forma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Generic
 
 import numpy as np
 
 from walkback.base.arrays import I64, U64, Numbers, Value, numbered, sums
+from walkback.base.dataclass import dataclass
 from walkback.stacks.distinct import Distinct, leading
 from walkback.stacks.profile import Profile
 

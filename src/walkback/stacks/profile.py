@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 from typing import Self
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from walkback.base.arrays import I64, U8, U64, Bools, Numbers, distinct, runs
 from walkback.base.columns import Columnar, NamedColumns
+from walkback.base.dataclass import dataclass
 from walkback.base.oneline import OneLine
 from walkback.base.text import base_name
 from walkback.stacks.distinct import Distinct

@@ -6,12 +6,12 @@ Frames of all stacks stand one after the other, innermost first; `first` says wh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 
 from walkback.base.arrays import I32, I64, U8, U64, runs
+from walkback.base.dataclass import dataclass
 from walkback.base.oneline import OneLine
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from walkback.base.arrays import I64, U64
+from walkback.base.dataclass import dataclass
 from walkback.stacks.profile import Timeline
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from walkback.base.arrays import I64, Bools, distinct
+from walkback.base.dataclass import dataclass
 from walkback.base.oneline import OneLine
 from walkback.stacks.functions import FunctionStacks, functions_of, once_a_stack
 from walkback.stacks.profile import Profile

@@ -7,12 +7,12 @@ calls itself counts once a stack.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
 
 from walkback.base.arrays import I64, U64, Numbers, marked, numbered, sums
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError
 from walkback.base.text import base_name, clean, counted, printable
 from walkback.stacks.distinct import Distinct

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arrays import I64, U64, Numbers, ranked, sums
+from walkback.base.dataclass import dataclass
 from walkback.stacks.distinct import Distinct
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
 from walkback.base.arrays import I32, I64, Numbers, marked
 from walkback.base.arrays import distinct as distinct_values
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError, UnreadableError
 from walkback.base.text import spelled_out
 from walkback.segments.database import connect, object_column

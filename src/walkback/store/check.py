@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError, WalkbackError
 from walkback.base.locks import locked
 from walkback.segments.database import connect

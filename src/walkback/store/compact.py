@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError, WalkbackError
 from walkback.base.locks import locked
 from walkback.base.replace import sync_folder

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from walkback.base.dataclass import dataclass
 from walkback.segments.database import connect
 from walkback.store.folder import Block
 from walkback.store.reading import BlockTables

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from walkback.base.arrays import I64, U64
+from walkback.base.dataclass import dataclass
 from walkback.segments.database import connect
 from walkback.stacks.profile import NamedFrames
 from walkback.store.builder import write_manifest

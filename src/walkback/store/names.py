@@ -7,13 +7,14 @@ calls are inlined at an address. Every name is there once, however many hours ha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from walkback.base.arrays import I64, U64, Bools, Numbers, changes, distinct, numbered
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.base.oneline import OneLine
 from walkback.base.text import spelled_out, sql_text

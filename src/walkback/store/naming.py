@@ -7,12 +7,13 @@ could be another by now.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from walkback.base.arrays import I64, U64, distinct
+from walkback.base.dataclass import dataclass
 from walkback.naming.borders import function_at
 from walkback.stacks.profile import CodeMapping, NamedFrames
 from walkback.symbols.demangle import Demangle, shortened

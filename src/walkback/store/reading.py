@@ -6,12 +6,12 @@ Every column is cast to the type that the layout gives it, so a file with others
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from walkback.base.arrays import I64, Bools, Numbers
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.segments.database import cast_columns, first_unreadable, plain_column, readable, sql_path
 from walkback.store import layout

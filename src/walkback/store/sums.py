@@ -8,13 +8,14 @@ common ones.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from walkback.base.arrays import I64, U8, U64, first_of_each, numbered
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.base.oneline import OneLine
 from walkback.base.text import spelled_out, sql_text

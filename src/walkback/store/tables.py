@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from walkback.base.arrays import I32, I64, U8, U64, Numbers
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.base.text import sql_text
 from walkback.segments.database import plain_column, plain_path, readable, sql_path, writable

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from walkback.base.arrays import I64
+from walkback.base.dataclass import dataclass
 from walkback.segments.database import connect
 from walkback.store.folder import Block
 from walkback.store.layout import LAST_NS

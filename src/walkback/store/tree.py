@@ -8,11 +8,11 @@ first, frames = growing.tree().stacks(nodes)
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 import numpy as np
 
 from walkback.base.arrays import I32, I64, Bools, Numbers, longer
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError, UnreadableError
 from walkback.store import _tree
 

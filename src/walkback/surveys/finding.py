@@ -11,10 +11,10 @@ import errno
 import os
 import re
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from walkback.base.dataclass import dataclass
 from walkback.base.text import printable
 from walkback.identify.names import shown
 from walkback.packages.kinds import COMPRESSED, HEAD, kind_of

@@ -12,10 +12,11 @@ from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError, MissingError, UnreadableError
 from walkback.base.locks import locked
 from walkback.elf.search import DEBUG_ROOTS

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from walkback.base.dataclass import dataclass
 from walkback.sframe.layout import VERSIONS
 from walkback.surveys.layout import KINDS
 

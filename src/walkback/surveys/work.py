@@ -6,11 +6,12 @@ It runs in other processes, perhaps on other machines, so all that it takes and 
 from __future__ import annotations
 
 import stat
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.base.replace import CHANGED
 from walkback.elf import Contents, is_elf

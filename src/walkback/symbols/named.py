@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.symbols.demangle import Demangle, shown
 from walkback.symbols.index import SymbolIndex

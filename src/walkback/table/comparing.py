@@ -8,11 +8,11 @@ for stretch in comparison.stretches(Verdict.DIFFERENT):
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from walkback.base.arrays import I32, I64, U8, U64, changes, distinct
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import InexpressibleError
 from walkback.base.intern import intern_records
 from walkback.base.oneline import OneLine

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
 from walkback.base.arrays import I64, U32, U64
+from walkback.base.dataclass import dataclass
 
 _LAST = 2**64 - 1
 

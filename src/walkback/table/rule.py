@@ -8,7 +8,6 @@ for a person: made on the spot, printed and parsed in the field's notation, as i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Self
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from walkback.base.arch import Machine, machine_of
 from walkback.base.arrays import Bools, Records
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError
 
 

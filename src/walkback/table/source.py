@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from walkback.base.dataclass import dataclass
 from walkback.base.oneline import OneLine
 from walkback.elf import machine_of
 

@@ -7,7 +7,7 @@ an `UnwindTable` that is a rule.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from operator import index
 from typing import Any, Self, TypeVar
 
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from walkback.base.arrays import I32, I64, U8, U32, U64, Bools
+from walkback.base.dataclass import dataclass
 from walkback.base.oneline import OneLine
 from walkback.table import _search
 from walkback.table.pieces import Pieces

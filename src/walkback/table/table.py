@@ -6,7 +6,7 @@ Rules are few and rows many, so a row holds the number of its rule. Nothing here
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import index
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from walkback.base.arch import Machine
 from walkback.base.arrays import I64, Bools, runs
 from walkback.base.columns import Columnar, NamedColumns
+from walkback.base.dataclass import dataclass
 from walkback.table.rule import RULE, PartKind, Rule, RuleArray
 from walkback.table.spans import Spans, joined_spans
 

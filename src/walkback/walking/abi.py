@@ -7,10 +7,10 @@ the return address.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 from walkback.base.arch import AARCH64, AMD64, MACHINES, S390X, Machine
+from walkback.base.dataclass import dataclass
 from walkback.walking.samples import PC
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from walkback.base.arch import ByteOrder, Machine
 from walkback.base.arrays import I64, U64
+from walkback.base.dataclass import dataclass
 from walkback.elf import ElfFile
 from walkback.elf.made import BEGIN, function_symbols, made_file
 from walkback.table.rule import PartKind, Reason, inexpressible

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from walkback.base.arch import Machine
 from walkback.base.arrays import U8, U32, U64
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, debug_file

@@ -6,11 +6,12 @@ The ranges and rows of a table, made flat: a walk then needs one search.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from walkback.base.arrays import I64, U32, U64, Bools, changes, concatenated, distinct, runs
+from walkback.base.dataclass import dataclass
 from walkback.table.pieces import directory_of
 from walkback.table.settle import settled
 from walkback.table.spans import Spans

@@ -7,12 +7,12 @@ for all. Nothing is copied: the memory of many samples can be pieces of one mapp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
 from walkback.base.arrays import I32, I64, U64
+from walkback.base.dataclass import dataclass
 from walkback.base.oneline import OneLine
 
 COLUMNS = 35
@@ -45,7 +45,7 @@ class Memory(OneLine):
     """The size of each segment in bytes."""
     offset: I64
     """Where they begin in the buffer, or beyond its end in `following`."""
-    following: memoryview = memoryview(b"")  # noqa: RUF009 - it cannot be changed
+    following: memoryview = memoryview(b"")
     """More bytes, counted from the end of the buffer."""
 
 

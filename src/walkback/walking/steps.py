@@ -7,12 +7,13 @@ information all other registers that the callee saved.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 
 from walkback.base.arch import AMD64, Machine
 from walkback.base.arrays import I64, U8, U32, U64, concatenated, ranked, runs
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import DwarfError
 from walkback.dwarf.frames import Frames
 from walkback.dwarf.others import SideTable, expression_at, side_table

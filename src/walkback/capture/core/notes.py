@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from walkback.base.arch import ByteOrder, Machine
 from walkback.base.arrays import U64
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ElfError
 from walkback.capture.registers import FLOATING, GENERAL, empty_rows
 from walkback.elf import Note

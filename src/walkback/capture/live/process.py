@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
 
 from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
 from walkback.base.arrays import U64
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.capture.live.looking import Look, RecentBlocks
 from walkback.capture.live.mapped import MappedCode

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from walkback.base.arch import AARCH64, AMD64, S390X, Machine
 from walkback.base.arrays import I32, I64, U8, U16, U64, Bools
+from walkback.base.dataclass import dataclass
 from walkback.capture.perfdata._records import gather
 from walkback.capture.perfdata._samples import chains, extract
 from walkback.capture.perfdata.deferred import DeferredChains

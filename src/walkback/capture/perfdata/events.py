@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 import numpy as np
 
 from walkback.base.arch import ByteOrder
 from walkback.base.arrays import I32, I64, U64
+from walkback.base.dataclass import dataclass
 from walkback.capture.perfdata import layout
 
 SOFTWARE = (

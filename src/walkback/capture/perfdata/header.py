@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.capture.perfdata import layout
 from walkback.capture.perfdata.events import Event, Events, read_attr

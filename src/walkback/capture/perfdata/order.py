@@ -7,11 +7,10 @@ that can be delivered, in the order of time; at the end, all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arrays import I32, I64, U16, U32, U64, concatenated
+from walkback.base.dataclass import dataclass
 from walkback.capture.perfdata.source import RecordChunk
 
 _ROW = 48

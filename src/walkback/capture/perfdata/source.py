@@ -9,13 +9,13 @@ from __future__ import annotations
 import heapq
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
 
 from walkback.base.arch import ByteOrder
 from walkback.base.arrays import I64, U16, U32
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.capture.perfdata import layout
 from walkback.capture.perfdata._records import scan

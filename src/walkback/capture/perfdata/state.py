@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from dataclasses import dataclass
 from heapq import heappop, heappush
 
 import numpy as np
 
 from walkback.base.arch import Machine
 from walkback.base.arrays import I32, I64, changes
+from walkback.base.dataclass import dataclass
 from walkback.base.owned import owners_of
 from walkback.capture.dumps import DumpedCode, Dumps, Layer
 from walkback.capture.perfdata import layout, vdso

@@ -11,10 +11,11 @@ import re
 import struct
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from walkback.base.arch import AARCH64, AMD64, S390X, Machine
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError, WalkbackError
 from walkback.capture.perfdata import layout
 from walkback.capture.perfdata.events import HARDWARE, SOFTWARE

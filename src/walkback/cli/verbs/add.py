@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import click
 
+from walkback.base.dataclass import dataclass
 from walkback.base.text import counted, printable
 from walkback.cli.blobs import FROM, INPUT, coded, read_blob, read_blobs, read_whole
 from walkback.cli.command import Verb, VerbGroup

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import WalkbackError
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import click
 
+from walkback.base.dataclass import dataclass
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.completion import functions

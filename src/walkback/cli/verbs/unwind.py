@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
+from walkback.base.dataclass import dataclass
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.mismatches import mismatch_line

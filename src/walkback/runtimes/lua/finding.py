@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
 from walkback.base.arch import ByteOrder
 from walkback.base.arrays import U64
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.dwarf.files import frame_sources
 from walkback.elf import ElfFile

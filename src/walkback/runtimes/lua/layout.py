@@ -5,7 +5,7 @@ The offsets were measured with each release's own headers; they are the same on 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from walkback.base.dataclass import dataclass
 
 FIRST, LAST = (5, 4, 2), (5, 4, 8)
 """The releases whose layout is known."""

@@ -7,10 +7,10 @@ come to the same address since.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from walkback.base.dataclass import dataclass
 from walkback.runtimes.chains import RuntimeFrame
 from walkback.runtimes.copying import NotCopiedError
 from walkback.runtimes.memory import TargetMemory, gathered

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import struct
-from dataclasses import dataclass
 
 from walkback.base.arch import ByteOrder
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import WalkbackError
 from walkback.elf import ElfFile
 from walkback.elf.named import addresses_of

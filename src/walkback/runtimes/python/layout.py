@@ -6,7 +6,9 @@ from version to version. For 3.11 and 3.12 the offsets are here; they are the sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
+
+from walkback.base.dataclass import dataclass
 
 FIRST, LAST = (3, 11), (3, 15)
 """The versions whose layout is known."""

@@ -7,8 +7,9 @@ where they are; how far a coroutine is, and where it keeps what it awaits, depen
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.runtimes.memory import TargetMemory
 from walkback.runtimes.python.layout import DEBUG_OFFSETS_SIZE, LARGEST_OFFSET

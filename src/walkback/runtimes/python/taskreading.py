@@ -7,11 +7,12 @@ interpreter. What awaits it is in the task: another task, or a future, which may
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from walkback.base.arch import ByteOrder
+from walkback.base.dataclass import dataclass
 from walkback.runtimes.bulk import Objects, read_objects
 from walkback.runtimes.memory import TargetMemory
 from walkback.runtimes.python.coroutines import Coroutines, ReadCoroutines

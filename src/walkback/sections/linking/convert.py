@@ -6,11 +6,12 @@ converted = convert("old.o", "new.o", version=3)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from walkback.base.arch import ByteOrder
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError, GraftError, InexpressibleError, LeftOut
 from walkback.base.oneline import OneLine
 from walkback.base.replace import Output, write_output

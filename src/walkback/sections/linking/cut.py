@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from walkback.base.arrays import I64
+from walkback.base.dataclass import dataclass
 from walkback.sframe import layout
 from walkback.sframe.encoding import encoded, header_entry, index_entries
 from walkback.sframe.section import Section

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import GraftError, LeftOut, MissingError
 from walkback.base.oneline import OneLine
 from walkback.base.replace import Output, write_output

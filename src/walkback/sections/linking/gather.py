@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from walkback.base.arch import ByteOrder
 from walkback.base.arrays import I64, Bools, distinct
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import InexpressibleError, LeftOut, SFrameError, UnreadableError
 from walkback.base.text import counted
 from walkback.elf import ElfFile

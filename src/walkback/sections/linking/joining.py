@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError, LeftOut, MissingError
 from walkback.sections.linking.gather import gather
 from walkback.sections.linking.make import Form, Made, make, refuse_incomplete, text_section

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
 
 from walkback.base.arch import S390X, ByteOrder
 from walkback.base.arrays import I64
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError, IncompleteError, LeftOut, WalkbackError
 from walkback.base.text import counted
 from walkback.elf import layout as elf_layout

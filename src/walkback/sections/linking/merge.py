@@ -7,11 +7,10 @@ that starts last holds, as everywhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arrays import I64, U64, Bools, changes
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import MissingError
 from walkback.base.text import counted
 from walkback.sections.linking.gather import Gathered

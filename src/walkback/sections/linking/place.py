@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import GraftError
 from walkback.elf import ElfFile
 from walkback.elf.write import Part

@@ -7,8 +7,9 @@ first would not be needed, but GNU ld before 2.36 wants it of all sections of a 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import GraftError, LeftOut, UnreadableError
 from walkback.base.replace import Output, write_output
 from walkback.elf import ElfFile, Input, contents_of, in_pieces, is_archive, is_elf, layout, opened_file

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import field, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from walkback.base.arrays import distinct, marked
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import InexpressibleError, MissingError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.dwarf import layout as dw

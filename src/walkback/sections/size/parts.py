@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arrays import I64, U8
+from walkback.base.dataclass import dataclass
 from walkback.sframe import layout
 from walkback.sframe.section import Section
 

@@ -13,11 +13,10 @@ callee-saved register is. What is assumed, for the functions that version 3 says
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from walkback.base.arrays import I64, U64, Bools, changes, marked
+from walkback.base.dataclass import dataclass
 from walkback.dwarf.frames import Frames
 from walkback.dwarf.others import SideTable, side_table
 from walkback.dwarf.rulewords import RuleKind

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 
 from walkback.base.columns import Columnar, NamedColumns
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError, SFrameError
 from walkback.base.oneline import OneLine
 from walkback.sframe.checking.codes import CODES, Code, Severity

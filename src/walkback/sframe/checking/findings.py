@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from walkback.base.arrays import Bools, Numbers
+from walkback.base.dataclass import dataclass
 from walkback.sframe.checking.codes import CODES, Severity
 from walkback.sframe.section import Section
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from walkback.base.arrays import I64, U64, Numbers, ranked
+from walkback.base.dataclass import dataclass
 from walkback.base.render import LineForm, render
 from walkback.sframe import layout
 from walkback.sframe.files import SFrameSection, Source

@@ -7,12 +7,12 @@ import io
 import os
 import stat
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, TypedDict
 
 import click
 
+from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError, WalkbackError
 from walkback.base.text import printable
 from walkback.cli.blobs import Blob, read_blob, read_blobs, stream_blob
