@@ -55,7 +55,7 @@ CASES: dict[int, dict[str, int]] = {
     0xF8627820: {"effect": Effect.LOAD_TABLE, "first": 0, "base": 1, "index": 2, "scale": 8},
     0xB8A25820: {"effect": Effect.LOAD_TABLE, "first": 0, "base": 1, "index": 2, "scale": 4, "width": 4, "signed": 1},
     0x38624820: {"effect": Effect.LOAD_TABLE, "first": 0, "base": 1, "index": 2, "width": 1},  # ldrb, uxtw
-    0x78402420: {"effect": Effect.LOAD_TABLE, "first": 0, "base": 1, "width": 2, "moved": 2},  # ldrh w0, [x1], #2
+    0x78402420: {"effect": Effect.LOAD, "base": 1, "width": 2, "moved": 2, "clobbers": 1},  # ldrh w0, [x1], #2
     0x38C00020: {"effect": Effect.LOAD, "base": 1, "width": 1, "clobbers": 1},  # ldursb w0, [x1]
     0x58000041: {"effect": Effect.LOAD_TABLE, "first": 1, "offset": AT + 8},  # ldr x1, +8
     0xD10083FF: {"effect": Effect.ADD, "first": SP, "base": SP, "offset": -32},  # sub sp, sp, #32

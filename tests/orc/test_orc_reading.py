@@ -7,7 +7,7 @@ import pytest
 
 import walkback
 from elfbuilder import ElfBuilder
-from orc.orctables import BP, CALL, HASHES, PREV_SP, SP, Entry, kernel, module
+from orc.orctables import BP, CALL, FUNCTION, HASHES, PREV_SP, SP, Entry, kernel, module
 from walkback.base.errors import InexpressibleError, OrcError
 from walkback.orc import Layout, decode, encode, from_table, to_table
 from walkback.orc.files import OrcSource
@@ -211,6 +211,13 @@ def test_an_entry_without_relocation_is_refused() -> None:
     relocations.data = relocations.data[:-24]
     with pytest.raises(OrcError, match=r"no relocation gives the place of entry 3 \[orc-place\]"):
         _ = source_of(bytes(elf.build())).entries
+
+
+@pytest.mark.parametrize("place", [65, 1 << 30, -4])
+def test_an_entry_of_no_code_of_its_section_is_refused(place: int) -> None:
+    content = bytes(module((*FUNCTION[:-1], Entry(place))).build())
+    with pytest.raises(OrcError, match=r"the place of entry 3 is in no section \[orc-place\]"):
+        _ = source_of(content).entries
 
 
 def test_only_amd64_has_entries() -> None:

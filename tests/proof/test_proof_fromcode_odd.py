@@ -223,7 +223,11 @@ def test_a_library_does_not_begin_where_old_linkers_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "end", ["pop %rdx\npush %rbx\npush %rbp\njmp *%rdx", "ret $8", "pop %rdx\npush %rbx\npush %rdx\nret"]
+    "end",
+    [
+        *("pop %rdx\npush %rbx\npush %rbp\njmp *%rdx", "ret $8", "pop %rdx\npush %rbx\npush %rdx\nret"),
+        *("pop %rdx\nsub %rdi, %rsp\njmp *%rdx", "pop %rdx\nmov %rdi, %rsp\njmp *%rdx"),
+    ],
 )
 def test_callers_of_what_moves_the_stack_have_no_rules(end: str, tmp_path: Path) -> None:
     elf = assembled(
@@ -232,3 +236,17 @@ def test_callers_of_what_moves_the_stack_have_no_rules(end: str, tmp_path: Path)
         f".type moves, @function\nmoves: {end}\n.size moves, .-moves\n",
     )
     assert {int(one) for one in table_of(elf).rules["cfa"]["kind"]} == {PartKind.INEXPRESSIBLE}
+
+
+@pytest.mark.parametrize("end", ["pop %rbx\nret", "1: jmp 1b"], ids=["a function", "what may be one"])
+def test_a_part_that_code_in_front_may_fall_into_has_no_rules_of_that(end: str, tmp_path: Path) -> None:
+    """What is called there does not come back, and only the way from the other function is sure."""
+    text = (
+        ".globl a\n.type a, @function\na: sub $24, %rsp\ntest %edi, %edi\nje 2f\nadd $24, %rsp\nret\n"
+        "2: call n@plt\nc: call h@plt\njmp back\n.p2align 4\np: push %rbx\nmov %rdi, %rbx\ntest %edi, %edi\n"
+        f"jne c\nback: call h@plt\n{end}\n"
+    )
+    elf = ElfFile(linked(tmp_path, text, "-shared"))
+    [code] = elf.sections_named(".text")
+    found = table_of(elf).find(int(elf.sections["addr"][code]) + 18)
+    assert found is None or found.rule.cfa.kind == PartKind.INEXPRESSIBLE

@@ -98,3 +98,14 @@ def test_what_was_outlined_happens_where_it_is_called(
     found = verified(FRAME.format(row), tmp_path, before, END, peer("aarch64-as-2.44"))
     assert [one.what for one in found.mismatches if one.function == "f"] == wrong
     assert [one for one in found.mismatches if one.function != "f"] == []
+
+
+@pytest.mark.parametrize(
+    "load",
+    ["ldr w0", "ldr x0", "ldrb w0", "ldrh w0", "ldrsb x0", "ldrsb w0", "ldrsh x0", "ldrsw x0", "ldr s0", "ldr q0"],
+)
+@pytest.mark.parametrize("place", ["[sp],#16", "[sp,#16]!"])
+def test_every_load_of_aarch64_moves_its_base(load: str, place: str, tmp_path: Path) -> None:
+    text = f"sub sp,sp,#16; .cfi_def_cfa_offset 16; str w0,[sp]; nop; {load},{place}; .cfi_def_cfa_offset 0; nop; ret"
+    found = verified(text, tmp_path, HEAD.replace("@", "%"), END, peer("aarch64-as-2.44"))
+    assert (found.proved, found.mismatches) == (found.bytes, [])

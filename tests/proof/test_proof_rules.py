@@ -196,7 +196,7 @@ def test_runs_have_all_that_is_reached_and_not_proved(tmp_path: Path) -> None:
 
 def test_what_is_no_code_is_unknown(tmp_path: Path) -> None:
     found = verified(".byte 0x06; ret", tmp_path)
-    assert found.reasons["bad-code"] == 1
+    assert found.reasons["bad-code"] == 2  # what is behind it may be anything
 
 
 def test_a_mismatch_has_the_way_to_it(tmp_path: Path) -> None:

@@ -32,6 +32,14 @@ WRONG = {
         ),
         [("cfa", "rsp+24", "rsp+16", 6)],
     ),
+    "a case of a switch in a part that does not come back": (
+        (
+            f"{PUSH} cmp $1,%rdi; ja 1f; jmp *t(,%rdi,8); 1: {POP} ret; .cfi_endproc; .type f.cold,@function;"
+            "f.cold: .cfi_startproc; push %rcx; nop; ud2; .size f.cold,.-f.cold; .section .rodata; t: .quad 1b, f.cold;"
+            ".text"
+        ),
+        [("cfa", "rsp+8", "rsp+16", 4)],
+    ),
     "a rule of the last byte of a call": (
         f"{PUSH} .byte 0xe8; .cfi_def_cfa_offset 64; .long 64; .cfi_def_cfa_offset 16; nop; {POP} ret",
         [("cfa", "rsp+64", "rsp+16", 5)],
@@ -98,6 +106,12 @@ def test_every_way_is_followed(name: str, tmp_path: Path) -> None:
     text, expected = WRONG[name]
     found = verified(text, tmp_path)
     assert [(one.what, one.claimed, one.computed, one.bytes) for one in found.mismatches] == expected
+
+
+def test_nothing_is_assumed_behind_what_is_no_known_instruction(tmp_path: Path) -> None:
+    found = verified("nop; .byte 6; push %rbx; nop; nop; pop %rbx; ret", tmp_path)
+    assert (found.proved, found.assumed, found.mismatches) == (1, 0, [])
+    assert found.reasons["bad-code"] + found.reasons["assumption"] == found.unknown == 6
 
 
 @pytest.mark.parametrize("name", ASSUMED)

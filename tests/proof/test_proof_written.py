@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from peers import peer
-from proof.assembled import HEAD, verified
+from proof.assembled import FRAME, HEAD, verified
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,6 +48,35 @@ def test_a_stack_pointer_below_a_place_need_not_be_there(down: str, is_proved: b
     """Only a loop that goes down in constant steps ends where it is to."""
     found = verified(PROBED.format(down=down), tmp_path)
     assert (found.functions_proved, "cfa-value" in found.reasons) == (is_proved, not is_proved)
+
+
+PAGES = (
+    "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset 6,-16; mov %rsp,%rbp; .cfi_def_cfa_register 6;"
+    "lea -{size}(%rsp),%r11; "
+    "1: sub $4096,%rsp; orq $0,(%rsp); cmp %r11,%rsp; {jump} 1b; .cfi_def_cfa 7,{size}+16; nop; call g; leave;"
+    ".cfi_def_cfa 7,8; ret"
+)
+
+
+@pytest.mark.parametrize(
+    ("size", "jump", "is_proved"),
+    [(8192, "jne", True), (8192, "ja", True), (5000, "jne", True), (5000, "ja", False), (12287, "ja", False)],
+)
+def test_a_loop_over_pages_ends_where_its_steps_lead(size: int, jump: str, is_proved: bool, tmp_path: Path) -> None:
+    """With `jne` it ends nowhere else."""
+    found = verified(PAGES.format(size=size, jump=jump), tmp_path)
+    assert (found.functions_proved, found.wrong > 0) == (is_proved, not is_proved)
+
+
+@pytest.mark.parametrize("away", [0x1000, 0x1011, 0x2011])
+def test_places_that_two_instructions_align_are_two(away: int, tmp_path: Path) -> None:
+    text = (
+        f"{FRAME} and $-64,%rsp; mov %rbx,(%rsp); .cfi_escape 0x10,3,2,0x77,0; xor %ebx,%ebx; 1: sub $256,%rsp;"
+        f".cfi_remember_state; .cfi_escape 0x10,3,3,0x77,0x80,2; .fill {away}-8-7,1,0x90; and $-64,%rsp;"
+        ".cfi_escape 0x10,3,2,0x77,0; nop; ud2"
+    )
+    [wrong] = verified(text, tmp_path).mismatches
+    assert (wrong.what, wrong.claimed, wrong.computed, wrong.bytes) == ("rbx", "*(rsp)", "lost", 3)
 
 
 @pytest.mark.parametrize(("width", "depth"), [("66", 10), ("66 48", 16)])

@@ -95,12 +95,23 @@ class OrcSource(TableSource):
         places, address, section = self._places
         try:
             found = decode(self.data, places, layout, address=address, section=section)
-            if section is not None and (section == 0).any():
-                number = int(np.argmax(section == 0))
-                raise OrcError(f"no relocation gives the place of entry {number}", offset=0, rule="orc-place")
+            if section is not None:
+                self._check_places(found)
             return found
         except WalkbackError as error:
             raise error.within(file=self.file, section=self.name) from None
+
+    def _check_places(self, found: OrcTable) -> None:
+        """Refuse an object whose entries are not all in its sections, or behind the last byte of one."""
+        if (found.section == 0).any():
+            number = int(np.argmax(found.section == 0))
+            raise OrcError(f"no relocation gives the place of entry {number}", offset=0, rule="orc-place")
+        sizes = self.elf.sections["size"]
+        is_there = (found.section > 0) & (found.section < len(sizes))
+        is_there[is_there] = found.address[is_there] <= sizes[found.section[is_there]]
+        if not is_there.all():
+            number = int(np.argmin(is_there))
+            raise OrcError(f"the place of entry {number} is in no section", offset=0, rule="orc-place")
 
     @cached_property
     def table(self) -> UnwindTable:

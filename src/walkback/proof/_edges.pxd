@@ -42,6 +42,8 @@ cdef class Edges:
     cdef bint doubt
     # Where control goes with a frame on the stack, outside of the unit
     cdef Growing framed
+    # Where tables lead outside of the unit: rows of a range, an address, and a way
+    cdef Growing by_tables
     # How many entries of tables were followed
     cdef long long followed
     # Whether the return address is lost where the function goes back
@@ -63,6 +65,7 @@ cdef class Edges:
     cdef int execute(self) noexcept nogil
     cdef bint branch(self) except -1 nogil
     cdef bint is_compared(self) noexcept nogil
+    cdef int note_table(self, unsigned long long address) except -1 nogil
     cdef int note_frame(self, unsigned long long address) except -1 nogil
     cdef int lead_to(self, unsigned long long address, bint is_sure) except -1 nogil
     cdef int come_to(self, long long place, bint is_sure) except -1 nogil

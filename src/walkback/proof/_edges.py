@@ -24,7 +24,7 @@ if cython.compiled:
         moved,
     )
     from cython.cimports.walkback.proof.shown import is_as_entered, loses
-    from cython.cimports.walkback.proof.values import AWAY, LABEL, LEFT, UNCALLED, Known, Trust, Verdict
+    from cython.cimports.walkback.proof.values import AWAY, LABEL, LEFT, UNCALLED, Known, Trust, Verdict, Way
 else:
     from walkback.base.growing import Growing
     from walkback.base.searching import last
@@ -45,7 +45,7 @@ else:
         moved,
     )
     from walkback.proof.shown import is_as_entered, loses
-    from walkback.proof.values import AWAY, LABEL, LEFT, UNCALLED, Known, Trust, Verdict
+    from walkback.proof.values import AWAY, LABEL, LEFT, UNCALLED, Known, Trust, Verdict, Way
 
 _ALL = cython.declare(cython.ulonglong, WORD)
 _PATTERN = cython.declare(cython.uchar, 6)
@@ -78,7 +78,7 @@ class Edges:
     def __init__(self, code, state, unit, rows, ranges):
         self.code, self.state, self.unit, self.rows = code, state, unit, rows
         self.one, self.other = Instruction(), Instruction()
-        self.framed = Growing(1)
+        self.framed, self.by_tables = Growing(1), Growing(3)
         self.labels = Labels(code, unit)
         self.is_stub, self.is_target = memoryview(ranges.is_stub), memoryview(ranges.is_target)
         self.is_entry = memoryview(ranges.is_entry)
@@ -278,13 +278,19 @@ class Edges:
 
     def note_frame(self, address: cython.ulonglong) -> cython.int:
         """Control goes to another range: to a function, unless there is more on the stack than a call leaves there."""
-        kept: cython.longlong = made(Known.CFA, 0, -self.state.entry_offset)
         if (
-            self.state.get(self.state.sp) != kept
+            self.state.get(self.state.sp) != self.state.entry_stack()
             and (self.rows.free or not self.unit.assumed)
             and self.framed.used < _FRAMED
         ):
             self.framed.add(address)
+        return 0
+
+    def note_table(self, address: cython.ulonglong) -> cython.int:
+        """A table surely leads to another range: to a part of this function, if no other begins there."""
+        self.note_frame(address)
+        if self.by_tables.used < 3 * _FRAMED:
+            self.by_tables.add(self.unit.number, address, Way.JUMP)
         return 0
 
     def come_to(self, place: cython.longlong, is_sure: cython.bint) -> cython.int:
@@ -435,7 +441,7 @@ class Edges:
             if self.follow_table((value >> ID_SHIFT) & ID_MASK, kind == Known.PLACE_OF_TABLE):
                 return 0
             self.unit.unresolved = True
-        elif self.one.index >= 0 or self.state.get(self.state.sp) != made(Known.CFA, 0, -self.state.entry_offset):
+        elif self.one.index >= 0 or self.state.get(self.state.sp) != self.state.entry_stack():
             self.unit.unresolved = True
         if not self.is_stub[self.unit.number]:
             self.unit.led_away = True
@@ -479,5 +485,7 @@ class Edges:
             elif place < 0:
                 self.leave()  # the part of a function, or another one
                 self.leave_to(cython.cast(cython.ulonglong, entry))
+                if counted:
+                    self.note_table(cython.cast(cython.ulonglong, entry))
             i += 1
         return i > 0

@@ -12,6 +12,7 @@ if cython.compiled:
         ID_SHIFT,
         KIND_MASK,
         OFFSET_SHIFT,
+        is_in_steps,
         is_on_stack,
         is_vague,
         made,
@@ -23,7 +24,17 @@ else:
     from walkback.code.effects import NONE, Condition, Effect
     from walkback.proof._state import State
     from walkback.proof.brief import SMALL
-    from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, is_on_stack, is_vague, made, moved
+    from walkback.proof.packed import (
+        ID_MASK,
+        ID_SHIFT,
+        KIND_MASK,
+        OFFSET_SHIFT,
+        is_in_steps,
+        is_on_stack,
+        is_vague,
+        made,
+        moved,
+    )
     from walkback.proof.values import KEY_B, NO_BOUND, OTHER_MODIFIER, Known
 
 _ALIGNMENT = cython.declare(cython.longlong, 16)
@@ -68,8 +79,8 @@ def apply(state: State, one: Instruction, address: cython.ulonglong) -> cython.i
         if value & KIND_MASK == Known.CFA and is_aligned:
             return state.set(one.first, made(Known.CFA, 0, (value >> OFFSET_SHIFT) & one.offset))
         if is_on_stack(value & KIND_MASK):
-            value = made(Known.ALIGNED, cython.cast(cython.int, (address ^ (address >> 12)) & ID_MASK), 0)
-        return state.set(one.first, value if value & KIND_MASK == Known.ALIGNED else Known.OTHER)
+            value = state.aligned_by(address)
+        return state.set(one.first, value if is_on_stack(value & KIND_MASK) else Known.OTHER)
     if effect == Effect.EXTEND:
         value = state.get(one.second)
         if value & KIND_MASK == Known.CONSTANT and (value < 0 or value >> (OFFSET_SHIFT - 1 + 8 * min(one.width, 4))):
@@ -309,13 +320,16 @@ def assume(state: State, condition: cython.int) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def _stopped(state: State, register: cython.int, is_equal: cython.bint, is_below: cython.bint) -> cython.bint:
-    """The loop that touches each page of a large frame ends when the stack pointer is where the register has it."""
+    """The loop that touches each page of a large frame ends when the stack pointer is where the register has it.
+
+    If it ends there or below, its steps must lead there.
+    """
     end: cython.longlong = state.get(register)
     place: cython.longlong = state.get(state.sp)
     if not (is_equal or is_below) or end & KIND_MASK != Known.CFA:
         return True
     if place & KIND_MASK == Known.CFA:
         return place == end or (is_below and place < end)
-    if is_equal or place & KIND_MASK == Known.CONFLICT:  # the way there was in constant steps
+    if is_equal or is_in_steps(place, end):
         state.set(state.sp, end)
     return True

@@ -16,7 +16,7 @@ if cython.compiled:
     from cython.cimports.walkback.proof._along import Along
     from cython.cimports.walkback.proof._walk import Walk
     from cython.cimports.walkback.proof.brief import accessed, changes, skim
-    from cython.cimports.walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, made
+    from cython.cimports.walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, is_on_stack, made
     from cython.cimports.walkback.proof.shown import (
         cfa_word,
         is_as_entered,
@@ -36,7 +36,7 @@ else:
     from walkback.proof._along import Along
     from walkback.proof._walk import Walk
     from walkback.proof.brief import accessed, changes, skim
-    from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, made
+    from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, is_on_stack, made
     from walkback.proof.shown import cfa_word, is_as_entered, is_passed, loses, not_as_entered, rest_word, saves
     from walkback.proof.stored import HEAD
     from walkback.proof.values import AWAY, KEY_B, LEFT, Known, Seen
@@ -314,7 +314,7 @@ def _note_return(walk: Walk, is_right: cython.bint, seen: cython.ushort[::1], ro
         seen[root] |= Seen.RETURNS
         return 0
     seen[root] |= Seen.ASTRAY
-    if walk.state.values[walk.state.sp] & KIND_MASK == Known.CFA:
+    if is_on_stack(walk.state.values[walk.state.sp] & KIND_MASK):
         seen[root] |= Seen.MOVES
     return 0
 

@@ -45,8 +45,14 @@ cdef class State:
     # Tables of jumps that were met
     cdef long long[:, ::1] tables
     cdef int table_count
+    # Where instructions are that align the stack
+    cdef unsigned long long[::1] alignments
+    cdef int alignment_count
 
+    cdef int begin(self) noexcept nogil
+    cdef long long aligned_by(self, unsigned long long address) noexcept nogil
     cdef int enter(self) noexcept nogil
+    cdef long long entry_stack(self) noexcept nogil
     cdef int set(self, int register, long long value) noexcept nogil
     cdef long long get(self, int register) noexcept nogil
     cdef bint is_followed(self, long long place) noexcept nogil

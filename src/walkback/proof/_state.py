@@ -32,6 +32,8 @@ _SLOTS_FOR_ALL = cython.declare(cython.int, 48)
 _RESERVED = cython.declare(cython.longlong, 16)
 """Bytes of a frame of s390x that functions that are called leave alone."""
 _TABLES = cython.declare(cython.int, 1024)
+_ALIGNMENTS = cython.declare(cython.int, 64)
+"""Instructions of a unit that align the stack, and have numbers of their own."""
 _RETURN = cython.declare(cython.int, 16)
 """AMD64: the column of the return address, which the call put on the stack."""
 _SHADOW = cython.declare(cython.int, 18)
@@ -62,8 +64,27 @@ class State:
         self.keys = memoryview(np.zeros(_SLOTS, np.int64))
         self.saved = memoryview(np.zeros(_SLOTS, np.int64))
         self.tables = memoryview(np.zeros((_TABLES, 5), np.int64))
-        self.table_count = 0
+        self.alignments = memoryview(np.zeros(_ALIGNMENTS, np.uint64))
+        self.begin()
         self.enter()
+
+    def begin(self) -> cython.int:
+        """Begin with another unit."""
+        self.table_count = self.alignment_count = 0
+        return 0
+
+    def aligned_by(self, address: cython.ulonglong) -> cython.longlong:
+        """A place on the stack that the instruction at an address aligned down."""
+        number: cython.int = 0
+        with cython.boundscheck(False):
+            while number < self.alignment_count and self.alignments[number] != address:
+                number += 1
+            if number == _ALIGNMENTS:
+                return Known.STACK
+            if number == self.alignment_count:
+                self.alignments[number] = address
+                self.alignment_count += 1
+        return made(Known.ALIGNED, number, 0)
 
     def enter(self) -> cython.int:
         """A function begins as the ABI says."""
@@ -73,7 +94,7 @@ class State:
             self.values[register] = (
                 made(Known.ENTRY, register, 0) if kept else cython.cast(cython.longlong, Known.OTHER)
             )
-        self.values[self.sp] = made(Known.CFA, 0, -self.entry_offset)
+        self.values[self.sp] = self.entry_stack()
         self.slots = 0
         self.lost = False
         self.changed = self.stirred = True
@@ -86,6 +107,10 @@ class State:
             self.saved[0] = made(Known.ENTRY, _RETURN, 0)
             self.slots = 1
         return 0
+
+    def entry_stack(self) -> cython.longlong:
+        """The stack pointer as it is at the entry."""
+        return made(Known.CFA, 0, -self.entry_offset)
 
     def set(self, register: cython.int, value: cython.longlong) -> cython.int:
         """Give a register a value."""

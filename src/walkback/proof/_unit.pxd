@@ -36,6 +36,8 @@ cdef class Unit:
     # Whether a jump leads to a place that was not found: certainly in the unit, or perhaps
     cdef bint unresolved
     cdef bint led_away
+    # Whether control came to what is no instruction
+    cdef bint is_bad
     # A `Trust`: that control comes here
     cdef int trust
     # For each byte of it

@@ -107,7 +107,7 @@ class Unit:
         self.is_full = self.takes_all = False
         self.total = 0
         self.source = -1
-        self.assumed = self.unresolved = self.led_away = False
+        self.assumed = self.unresolved = self.led_away = self.is_bad = False
         self.trust = 0
         if self.base.shape[0] <= self.count:
             self.room_for_members()
@@ -282,6 +282,9 @@ class Unit:
         """Go a way that was put off."""
         read(self.state, self.arena, cython.cast(cython.Py_ssize_t, self.doubts.numbers[doubt + 1]))
         self.assumed = self.doubts.numbers[doubt + 4] != 0
+        owner: cython.Py_ssize_t = self.owner[self.doubts.numbers[doubt]] - 1
+        if self.free and owner >= 0 and self.state.values[self.state.sp] != self.state.entry_stack():
+            self.assumed = self.block_assumed[owner] != 0  # with a frame on the stack, as what led there
         self.trust = Trust.FULL
         self.source = cython.cast(cython.longlong, self.doubts.numbers[doubt + 2]) - 1
         return self.flow(self.doubts.numbers[doubt])

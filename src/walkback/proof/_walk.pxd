@@ -44,6 +44,7 @@ cdef class Walk:
     cdef int go_on(self, long long at, long long place) except -1 nogil
     cdef bint decide_doubts(self) except -1 nogil
     cdef bint suppose_entry(self) except -1 nogil
+    cdef bint take_sure(self) except -1 nogil
     cdef bint take_the_rest(self) except -1 nogil
     cdef bint fill_gaps(self) except -1 nogil
     cdef int except_switches(self) noexcept nogil

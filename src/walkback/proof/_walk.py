@@ -50,6 +50,10 @@ class Walk:
         """The addresses that control goes to with a frame on the stack, outside of the units."""
         return self.edges.framed.rows().ravel()
 
+    def by_tables(self):
+        """How tables of jumps lead out of the units: rows of a range, an address, and a `Way`."""
+        return self.edges.by_tables.rows()
+
     def run(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
         """Walk through a unit; returns False if it is too large or has too many ways."""
         if not self.follow(first, end):
@@ -88,7 +92,7 @@ class Walk:
         self.steps = 0
         self.decided = self.supposed = 0
         self.asks = False
-        self.state.table_count = 0
+        self.state.begin()
         if not self.unit.open(first, end):
             return False
         self.begin()
@@ -97,7 +101,7 @@ class Walk:
         while self.decide_doubts():
             if not self.settle():
                 return False
-        if not self.free and not self.fill_gaps():
+        if not (self.take_sure() if self.free else self.fill_gaps()):
             return False
         self.except_switches()
         return True
@@ -222,6 +226,7 @@ class Walk:
                 if flow == Flow.BAD:
                     self.unit.verdict[place] = Verdict.UNKNOWN
                     self.unit.what[place] = Why.BAD_CODE
+                    self.unit.is_bad = True
                     return 0
                 if not self.edges.step():
                     return 0
@@ -304,6 +309,21 @@ class Walk:
             i += self.unit.doubts.width
         self.supposed = i
         return False
+
+    def take_sure(self) -> cython.bint:
+        """Go the ways that are sure, though they did not fit: what they lead to is reached in two states, and has none.
+
+        What it was first reached by may be a call that does not come back.
+        """
+        i: cython.Py_ssize_t = 0
+        while i < self.unit.doubts.used:
+            if self.unit.doubts.numbers[i + 3] == Trust.FULL:
+                self.unit.take(i)
+                self.unit.doubts.numbers[i + 3] = WALKED
+                if not self.settle():
+                    return False
+            i += self.unit.doubts.width
+        return True
 
     def take_the_rest(self) -> cython.bint:
         """Walk once more, the ways too that were put off and not taken: what is proved only without them is assumed.

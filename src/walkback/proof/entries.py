@@ -69,6 +69,22 @@ def parts_among(elf: ElfFile, ranges: Ranges, framed: U64) -> Bools:
     return parts
 
 
+def named_parts(ranges: Ranges, framed: U64, by_tables: U64, name_at: Callable[[int], str | None]) -> Bools:
+    """Which ranges are parts by their names, and tables of jumps lead to them with a frame still on the stack."""
+    led = are_among(ranges.start, framed) & are_among(ranges.start, by_tables) & (ranges.is_entry != 0)
+    return are_parts(ranges, led, name_at)
+
+
+def are_parts(ranges: Ranges, chosen: Bools, name_at: Callable[[int], str | None]) -> Bools:
+    """Which of the chosen ranges are parts of functions by their names, or no entries."""
+    parts = chosen.copy()
+    parts[chosen] = [
+        not is_entry or _PART.search(name_at(address) or "") is not None
+        for address, is_entry in zip(ranges.start[chosen].tolist(), ranges.is_entry[chosen].tolist(), strict=True)
+    ]
+    return parts
+
+
 def function_symbols(elf: ElfFile, image: Image, ways: U64) -> U64:
     """The addresses of functions by their symbols: of those of one file only, where nothing jumps to.
 

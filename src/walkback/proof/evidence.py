@@ -70,7 +70,8 @@ def judged(prover: Prover, ranges: Ranges, found: Found, starts: Starts, finder:
     for bit, reason in reversed(_REASONS):
         reasons[(found.seen & bit) != 0] = reason
     # What goes wrong on some ways only may go on behind a call that does not come back.
-    moved = calls.source[(found.seen[calls.target] & (Seen.MOVES | Seen.RETURNS)) == Seen.MOVES]
+    called = found.seen[calls.target]
+    moved = calls.source[((called & (Seen.MOVES | Seen.SWITCHES)) != 0) & ((called & Seen.RETURNS) == 0)]
     reasons[moved[reasons[moved] == 0]] = Reason.ASTRAY
     if begins_at_entry(prover.elf):
         begins = ranges.start == np.uint64(prover.elf.entry)

@@ -205,7 +205,7 @@ def _proved(prover: Prover, table: UnwindTable) -> UnwindTable:
     """
     only = None
     for turn in range(1, _MOST_PROOFS + 1):
-        proof, former = prover.prove(table, only=only), len(table)
+        proof, former = prover.prove(table, only=only, apart=True), len(table)
         wrong = proof.verdicts[:, Verdict.WRONG] > 0
         doubtful = wrong | (proof.verdicts[:, Verdict.ASSUMED] > 0)
         unproved = proof.runs[proof.runs[:, 3] != Verdict.NOT_REACHED]

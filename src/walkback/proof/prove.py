@@ -18,14 +18,14 @@ from walkback.proof._scan import Scan, bits_at, scan
 from walkback.proof._state import State
 from walkback.proof._walk import Walk
 from walkback.proof.conventions import returning_changed
-from walkback.proof.entries import find_entries, function_symbols, parts_among, saves_above
+from walkback.proof.entries import are_parts, find_entries, function_symbols, named_parts, parts_among, saves_above
 from walkback.proof.golang import GoFunctions
 from walkback.proof.image import Image, image_of
 from walkback.proof.known import KnownCode, known_code
 from walkback.proof.landings import arguments, by_range, landings
 from walkback.proof.patched import mark_ways, patched_ways, ways_between
 from walkback.proof.proof import Proof
-from walkback.proof.ranges import Ranges, range_at, together
+from walkback.proof.ranges import Ranges, range_at, together, ways_to_parts
 from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
 from walkback.proof.silent import (
     CATCHING,
@@ -121,14 +121,15 @@ class Prover:
         source: FrameSource | None = None,
         *,
         only: U64 | None = None,
+        apart: bool = False,
         chain: bool = False,
         careless: U64 | None = None,
     ) -> Proof:
         """The proof of a table; with the call frame information that it was made from, of all registers in that.
 
-        `only` are the functions wanted, by the addresses in the image where they begin. With `chain` the verdicts are
-        of `Chain`: what the frame pointer is, whatever the table says of it. `careless` functions are known to keep no
-        registers; others are found.
+        `only` are the functions wanted, by the addresses in the image where they begin; if they are `apart`, no tables
+        of jumps of others lead to them. With `chain` the verdicts are of `Chain`: what the frame pointer is, whatever
+        the table says of it. `careless` functions are known to keep no registers; others are found.
         """
         names = self.names_of_careless(table)
         keep_none = self._go.careless(table.range_start)
@@ -155,15 +156,21 @@ class Prover:
         if only is not None:
             wanted[:] = are_among(ranges.start, only)
             absent = absent[are_among(absent[:, 0], only)]
-        verdicts, reasons, runs = _tally.tally(walk, ranges, units.first, wanted)
+        # What leads to a part is found where the whole file is walked.
+        has_parts = only is not None and not apart and are_parts(ranges, wanted != 0, self.name_at).any()
+        walked = np.ones_like(wanted) if has_parts else wanted
+        verdicts, reasons, runs = _tally.tally(walk, ranges, units.first, walked)
+        by_tables = walk.by_tables()
         parts = parts_among(self.elf, ranges, walk.led_to())
-        if parts.any():  # once more, with these ranges as parts
-            ranges.is_entry[parts] = 0
-            units = together(ranges, ways)
+        parts |= named_parts(ranges, walk.led_to(), by_tables[:, 1], self.name_at)
+        ranges.is_entry[parts] = 0
+        more = ways_to_parts(ranges, by_tables)
+        if has_parts or parts.any() or len(more):  # once more, with these ranges as parts
+            units = together(ranges, np.concatenate((ways, more)))
             walk = Walk(code, claims, state, ranges, units.members, linked)
             verdicts, reasons, runs = _tally.tally(walk, ranges, units.first, wanted)
         if careless is None and not chain and len(changed := returning_changed(runs, units, self.image, table.machine)):
-            return self.prove(table, source, only=only, careless=ranges.start[changed])
+            return self.prove(table, source, only=only, apart=apart, careless=ranges.start[changed])
         hidden = np.where(wanted != 0, ranges.hidden, 0)
         verdicts[:, Verdict.UNKNOWN] += hidden
         reasons[Why.OVERLAP] += hidden.sum()

@@ -80,6 +80,13 @@ class Units:
         return found
 
 
+def ways_to_parts(ranges: Ranges, ways: U64) -> U64:
+    """Those of the ways, rows of a range, an address, and a `Way`, that lead where a range begins which is no entry."""
+    target = range_at(ranges, ways[:, 1])
+    begins = (target >= 0) & (ranges.start[target] == ways[:, 1]) & (ranges.is_entry[target] == 0)
+    return distinct_rows(ways[begins & (ranges.is_stub[target] == 0)])
+
+
 def together(ranges: Ranges, ways: U64) -> Units:
     """Units of ranges: two are together where one leads into the other, but not to its entry."""
     count = len(ranges.start)

@@ -66,7 +66,8 @@ class Known(IntEnum):
     OTHER = 1
     """It was computed or loaded here: no value that a register had at the entry."""
     CONFLICT = 2
-    """It differs with the way that led here."""
+    """It differs with the way that led here. With an id, it is CFA + offset or whole steps away from that: a loop moves
+    the stack pointer by two to the power of id - 1 bytes."""
     CFA = 3
     """CFA + offset"""
     ALIGNED = 4
@@ -151,7 +152,8 @@ class Why(IntEnum):
     SIGNAL_FRAME = 6
     """The kernel made this frame."""
     BAD_CODE = 7
-    """These bytes are no instruction."""
+    """These bytes are no instruction that `verify` knows, or nothing known leads to this code and it follows such
+    bytes in its function."""
     TOO_COMPLEX = 8
     """The function is larger than 4 MB, or has too many paths or rules."""
     NO_CODE = 9

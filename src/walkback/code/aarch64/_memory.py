@@ -76,9 +76,9 @@ def one(word: cython.uint, out: Instruction) -> cython.int:
         if operation == 3 or (word & 0x01000400 == 0x400):
             return bad(out)
         return 0  # prfm
-    if operation == 3:  # the sign stops at 32 bits
-        if size == 2:
-            return bad(out)
+    if operation == 3 and size == 2:
+        return bad(out)
+    if operation == 3 or out.moved:  # the sign stops at 32 bits, or it is no entry of a table
         clobber_general(register, out)
         return load(NONE, 1 << size, out)
     return load_table(or_none(register), 1 << size, operation == 2, out)
