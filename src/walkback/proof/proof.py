@@ -47,6 +47,9 @@ class Proof:
     walk: Walk
     absent: U64
     """Rows of an address and bytes, of the ranges whose code the file does not have."""
+    careless: int = 0
+    """How many ranges return with other values in callee-saved registers, by a convention of the file: no claim is made
+    of what calls of them keep where the table says nothing of it."""
 
     @property
     def mismatches(self) -> U64:

@@ -174,7 +174,9 @@ class Prover:
         hidden = np.where(wanted != 0, ranges.hidden, 0)
         verdicts[:, Verdict.UNKNOWN] += hidden
         reasons[Why.OVERLAP] += hidden.sum()
-        return Proof(table.machine, ranges, verdicts, reasons, runs, self.image.data, units, sets, walk, absent)
+        count = 0 if careless is None else int(are_among(careless, ranges.start[wanted != 0]).sum())
+        data = self.image.data
+        return Proof(table.machine, ranges, verdicts, reasons, runs, data, units, sets, walk, absent, count)
 
     def look_at(
         self, table: UnwindTable, ranges: Ranges, sets: ClaimSets, names: list[str], former: Scan | None = None

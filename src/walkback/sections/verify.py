@@ -22,8 +22,8 @@ from walkback.sections.verified import Mismatch, Verified
 from walkback.table.table import UnwindTable
 
 RESTS_ON = (
-    "functions begin as the ABI says, callees keep the registers that the ABI says, and nothing else writes to the "
-    "places where registers are saved"
+    "functions begin as the ABI says, callees keep the registers that the ABI says, and no store "
+    "through a pointer writes to the places where registers are saved"
 )
 """What a verdict of the proof rests on."""
 
