@@ -486,6 +486,6 @@ class Edges:
                 self.leave()  # the part of a function, or another one
                 self.leave_to(cython.cast(cython.ulonglong, entry))
                 if counted:
-                    self.note_table(cython.cast(cython.ulonglong, entry))
+                    self.note_table(cython.cast(cython.ulonglong, entry) & _ALL)
             i += 1
         return i > 0
