@@ -57,6 +57,14 @@ CASES: dict[str, dict[str, int]] = {
     "55": PUSHED | {"first": FP},  # push %rbp
     "4157": PUSHED | {"first": 15},
     "6a01": PUSHED,
+    "62f27d488a4424fe": {"effect": Effect.STORE, "base": SP, "offset": -8, "width": 64},  # vcompressps %zmm0, -8(%rsp)
+    "62f27d28634c2420": {"effect": Effect.STORE, "base": SP, "offset": 32, "width": 32},  # vpcompressb %ymm1, 32(%rsp)
+    "62f2fd088b4c2402": {"effect": Effect.STORE, "base": SP, "offset": 16, "width": 16},  # vpcompressq %xmm1, 16(%rsp)
+    "480f388b1f": {"clobbers": 1 << 3},  # movrs (%rdi), %rbx
+    "0f388a1f": {"clobbers": 1 << 3},
+    "f20f38f8c3": {"clobbers": 1 << 3},  # urdmsr %rax, %rbx
+    "8fe9f812cb": {"clobbers": 1 << 3},  # slwpcb %rbx
+    "8fe9f812c3": {},  # llwpcb %rbx
     "ff35 00000000": PUSHED,  # push of memory
     "5d": POPPED | {"first": FP},
     "c9": {"effect": Effect.LEAVE, "first": SP, "base": FP},

@@ -22,7 +22,7 @@ if cython.compiled:
     from cython.cimports.walkback.code.amd64.onebyte import first_map
     from cython.cimports.walkback.code.amd64.operands import dwarf, of_rm, pop, stack_width, vector_width
     from cython.cimports.walkback.code.amd64.twobytes import second_map
-    from cython.cimports.walkback.code.amd64.writes import stored_width, write, write_of_vector
+    from cython.cimports.walkback.code.amd64.writes import compressed_width, stored_width, write, write_of_vector
     from cython.cimports.walkback.code.effects import NONE, Effect, Flow
     from cython.cimports.walkback.code.filling import clear, clobber, store
 else:
@@ -34,7 +34,7 @@ else:
     from walkback.code.amd64.onebyte import first_map
     from walkback.code.amd64.operands import dwarf, of_rm, pop, stack_width, vector_width
     from walkback.code.amd64.twobytes import second_map
-    from walkback.code.amd64.writes import stored_width, write, write_of_vector
+    from walkback.code.amd64.writes import compressed_width, stored_width, write, write_of_vector
     from walkback.code.effects import NONE, Effect, Flow
     from walkback.code.filling import clear, clobber, store
 
@@ -187,6 +187,10 @@ def _three_bytes(
         kind = shape.RM if opcode == 0xF1 and prefix & has.REPNE == 0 else shape.REG  # crc32, movbe
     elif (opcode == 0xF6 and prefix & (has.DATA_16 | has.REP)) or (opcode & 0xFE == 0xFA and prefix & has.REP):
         kind = shape.REG
+    elif opcode & 0xFE == 0x8A:
+        kind = shape.REG  # movrs
+    elif opcode == 0xF8 and prefix & has.REPNE and modrm >= 0xC0:
+        kind = shape.RM  # urdmsr
     elif opcode == 0xF9 or opcode == 0xFC or (opcode == 0xF5 and prefix & has.DATA_16) or opcode == 0xF6:
         kind = shape.RM  # movdiri, aadd, wruss, wrss
     if kind and opcode & 0xFE != 0xF0:
@@ -249,9 +253,9 @@ def _vector(
             size = size if size < 16 else 16 << length
         if size:
             store(NONE, size, out)
-            if in_units and (map_ != 2 or prefix & has.REP):  # vpcompress counts in numbers
+            if in_units:
                 out.index = index
-                out.offset = units * size
+                out.offset = units * (size if map_ != 2 or prefix & has.REP else compressed_width(opcode, prefix))
     return at
 
 

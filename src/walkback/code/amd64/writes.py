@@ -70,6 +70,16 @@ def stored_width(
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
+def compressed_width(opcode: cython.uint, prefix: cython.uint) -> cython.int:
+    """Bytes of one number that vpcompress stores, in which its distance counts."""
+    width: cython.int = 1 if opcode == 0x63 else 4
+    return 2 * width if prefix & REX_W else width
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
 def write_of_vector(
     lead: cython.uint,
     map_: cython.uint,
@@ -104,6 +114,7 @@ def write_of_vector(
             clobber(RCX, out)
     elif map_ == 9:
         vvvv = opcode == 1 or opcode == 2
+        kind = RM if opcode == 0x12 and modrm & 0x38 == 8 else 0  # slwpcb
     elif map_ == 10:
         kind = REG if opcode == 0x10 else 0
     if vvvv:
