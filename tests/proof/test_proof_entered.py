@@ -87,6 +87,13 @@ def test_handlers_of_an_interpreter_are_entered_by_jumps(tmp_path: Path) -> None
     assert set(described(built(tmp_path, HANDLERS)).values()) == {"NOT_ENTERED"}
 
 
+def test_handlers_that_save_registers_are_no_functions_where_most_are_such(tmp_path: Path) -> None:
+    saves = "push %rbx; mov %rax, %rbx; call puts; add %rbx, %rax; pop %rbx; jmp *table(,%rax,8)"
+    handlers = {f"op_{number}": saves for number in range(5)}
+    found = described(built(tmp_path, functions(**handlers, run="push %rbx; mov %rdi, %rbx; call puts; pop %rbx; ret")))
+    assert found == dict.fromkeys(handlers, "NOT_ENTERED") | {"run": ENTERED}
+
+
 def test_a_function_that_jumps_on_may_be_jumped_to_and_returns(tmp_path: Path) -> None:
     bodies = {
         "calls": "push %rbx; mov %rdi, %rbx; call by_table; mov (%rbx), %rax; pop %rbx; jmp *%rax",

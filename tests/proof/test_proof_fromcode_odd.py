@@ -227,6 +227,7 @@ def test_a_library_does_not_begin_where_old_linkers_say(tmp_path: Path) -> None:
     [
         *("pop %rdx\npush %rbx\npush %rbp\njmp *%rdx", "ret $8", "pop %rdx\npush %rbx\npush %rdx\nret"),
         *("pop %rdx\nsub %rdi, %rsp\njmp *%rdx", "pop %rdx\nmov %rdi, %rsp\njmp *%rdx"),
+        "test %edi, %edi\nje 1f\nret\n1: pop %rdx\nsub %rdi, %rsp\njmp *%rdx",
     ],
 )
 def test_callers_of_what_moves_the_stack_have_no_rules(end: str, tmp_path: Path) -> None:

@@ -28,6 +28,15 @@ def test_the_call_of_a_tracer_keeps_the_link_register_of_s390x(link: str, is_pro
 
 
 @pytest.mark.parametrize(
+    ("executed", "is_proved"), [("mvc 0(1,%r2),0(%r3)", True), ("lr %r1,%r2", False), ("la %r1,0(%r2)", False)]
+)
+def test_what_exrl_executes_may_change_any_register(executed: str, is_proved: bool, tmp_path: Path) -> None:
+    text = f"exrl %r4,1f; {SAVES}; 1: {executed}"
+    found = verified(text, tmp_path, assembler=peer("s390x-as-2.44"))
+    assert (found.functions_proved, found.functions_wrong) == (is_proved, not is_proved)
+
+
+@pytest.mark.parametrize(
     ("text", "proved"),
     [
         ("stg %r14,-16(%r15); aghi %r15,-16; .cfi_def_cfa_offset 176; .cfi_offset 14,-176; stg %r14,0(%r15); nopr", 1),

@@ -21,6 +21,8 @@ _UNKNOWN = cython.declare(cython.longlong, -1)
 """What a register has, where no constant says so."""
 _OF_I386 = cython.declare(cython.uchar, 0xCD)
 """AMD64: `int`, by which Linux is asked with the numbers of i386."""
+_CLONE3 = cython.declare(cython.longlong, 435)
+"""Its number is the same on all machines."""
 _PASSED_ON_AMD64 = cython.declare(cython.ulonglong, 0x7B6)
 """Registers that have something when a function is entered: arguments, the static chain, the stack pointer."""
 _PASSED_ON_AARCH64 = cython.declare(cython.ulonglong, 0xFFFF_FFFF_C004_00FF)
@@ -96,26 +98,26 @@ class Along:
         if asked == _UNKNOWN:
             self.is_open = True
         elif self.machine == AMD64 and code[at] == _OF_I386:
-            self.may_fork = self.may_fork or asked == 2 or asked == 120 or asked == 190 or asked == 435
+            self.may_fork = self.may_fork or asked == _CLONE3 or _forks_elsewhere(asked)
         elif self.forks(asked):
             self.may_fork = True
         return 0
 
     def forks(self, asked: cython.longlong) -> cython.bint:
         """Whether the kernel is asked for a thread or process, which goes on there with another stack."""
-        if asked == 435:  # clone3, everywhere
+        if asked == _CLONE3:
             return True
         if self.machine == AMD64:
             return asked == 56 or asked == 57 or asked == 58  # clone, fork, vfork
         if self.machine == S390X:
-            return asked == 120 or asked == 2 or asked == 190
-        return asked == 220
+            return _forks_elsewhere(asked)
+        return asked == 220  # clone
 
     def asks_for_fork(self) -> cython.bint:
         """Whether it may ask for that: with such a number, or with one that it is passed or computes."""
         return self.may_fork or (self.is_open and (self.is_other or not self.is_given))
 
-    def go_through(self, one: Instruction) -> cython.int:
+    def note_way(self, one: Instruction) -> cython.int:
         """Control goes where registers say, in code that the entry of the range itself leads to."""
         if one.first >= 0:
             self.through |= _ONE << one.first
@@ -128,3 +130,11 @@ class Along:
     def is_passed_more(self) -> cython.bint:
         """Whether control goes where a register says that gets no value in the range, and is no argument."""
         return self.through & ~(self.given | self.passed) != 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _forks_elsewhere(asked: cython.longlong) -> cython.bint:
+    """Whether these are the numbers that fork, clone and vfork have on s390x and i386."""
+    return asked == 2 or asked == 120 or asked == 190

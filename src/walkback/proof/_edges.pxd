@@ -71,7 +71,7 @@ cdef class Edges:
     cdef int come_to(self, long long place, bint is_sure) except -1 nogil
     cdef bint call(self) except -1 nogil
     cdef int call_within(self, long long place) except -1 nogil
-    cdef bint go_through(self) except -1 nogil
+    cdef bint follow_call(self) except -1 nogil
     cdef int catch(self) except -1 nogil
     cdef bint fits(self, long long place) noexcept nogil
     cdef long long taken_off(self) noexcept nogil

@@ -58,6 +58,10 @@ _OPPOSITE = memoryview(bytes([0, 2, 1, 6, 5, 4, 3]))
 """The `Condition` that holds where each does not."""
 _SHORT = cython.declare(cython.longlong, 64)
 """Bytes of a function that is followed where it is called."""
+_IN_MEMORY = cython.declare(cython.int, 0xD)
+"""Where the first byte of an instruction of s390x begins so, its operands are in memory."""
+_DECIMAL = cython.declare(cython.int, 0xF)
+"""And so, if they are decimal numbers."""
 _FOLLOWED = cython.declare(cython.longlong, 64)
 """Entries of tables that are followed for each byte of a unit, on average."""
 _FRAMED = cython.declare(cython.Py_ssize_t, 1 << 20)
@@ -207,7 +211,14 @@ class Edges:
         return 0
 
     def execute(self) -> cython.int:
-        """The instruction that `exrl` executes is a pattern: control never comes to it."""
+        """The instruction that `exrl` executes is a pattern: control never comes to it.
+
+        Unless its operands are both in memory, it may change any register: `exrl` writes over the register numbers.
+        """
+        pos: cython.Py_ssize_t = self.code.place(self.one.target)
+        first: cython.int = self.code.data[pos] >> 4 if pos >= 0 else 0
+        if first != _IN_MEMORY and first != _DECIMAL:
+            self.state.clobber(_ALL)
         place: cython.longlong = self.unit.place_of(self.one.target)
         if place >= 0 and not self.unit.owner[place]:
             self.unit.length[place] = _PATTERN
@@ -333,7 +344,7 @@ class Edges:
             self.state.clobber(self.one.clobbers)
         link: cython.longlong = self.state.get(self.state.ra)
         passed: cython.longlong = self.state.get(_PASSED_ON_S390X if self.code.machine == S390X else _PASSED)
-        if not is_direct or not self.go_through():
+        if not is_direct or not self.follow_call():
             self.state.call(changed, self.code.broken if is_direct else 0, is_direct and self.code.is_odd)
         if self.code.machine == S390X and self.one.clobbers == 1:
             # A call of `__fentry__`, with its return address in register 0, keeps the link register.
@@ -363,7 +374,7 @@ class Edges:
         self.unit.trust = trust
         return self.state.set(self.state.sp, value)
 
-    def go_through(self) -> cython.bint:
+    def follow_call(self) -> cython.bint:
         """Let what a short function without branches does happen, if this calls one; returns whether it does.
 
         LLVM outlines parts of prologues and epilogues for AArch64.

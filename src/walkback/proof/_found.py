@@ -207,7 +207,7 @@ def _follow_range(
             if root == number and (
                 walk.edges.one.flow == Flow.JUMP_INDIRECT or walk.edges.one.flow == Flow.CALL_INDIRECT
             ):
-                along.go_through(walk.edges.one)
+                along.note_way(walk.edges.one)
             if walk.edges.one.flow == Flow.SYSTEM:
                 along.ask(walk.code.data, cython.cast(cython.Py_ssize_t, walk.edges.pos))
             if walk.edges.one.flow == Flow.CALL:
@@ -297,7 +297,7 @@ def _has_return_address(walk: Walk, at_entry: cython.bint) -> cython.bint:
     """Whether a return goes to the return address; on AArch64 that may be in another register, or have a signature."""
     if walk.code.machine != AARCH64:
         return at_entry and not _takes_more(walk)
-    if walk.state.values[walk.state.sp] != made(Known.CFA, 0, -walk.state.entry_offset):
+    if walk.state.values[walk.state.sp] != walk.state.entry_stack():
         return False
     if walk.edges.one.effect == Effect.AUTHENTICATE:
         signature: cython.longlong = KEY_B if walk.edges.one.signed else 0

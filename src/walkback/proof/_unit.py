@@ -211,18 +211,18 @@ class Unit:
         with cython.boundscheck(False):
             block: cython.Py_ssize_t = self.queue[0]
             self.queued -= 1
-            last: cython.int = self.queue[self.queued]
+            moved: cython.int = self.queue[self.queued]
             at: cython.Py_ssize_t = 0
             while 2 * at + 1 < self.queued:
                 child: cython.Py_ssize_t = 2 * at + 1
                 if child + 1 < self.queued:
                     if self.block_place[self.queue[child + 1]] < self.block_place[self.queue[child]]:
                         child += 1
-                if self.block_place[last] <= self.block_place[self.queue[child]]:
+                if self.block_place[moved] <= self.block_place[self.queue[child]]:
                     break
                 self.queue[at] = self.queue[child]
                 at = child
-            self.queue[at] = last
+            self.queue[at] = moved
             self.block_waits[block] = 0
         return block
 

@@ -32,7 +32,7 @@ cdef class Walk:
     cdef bint run(self, Py_ssize_t first, Py_ssize_t end) except -1 nogil
     cdef bint follow(self, Py_ssize_t first, Py_ssize_t end) except -1 nogil
     cdef bint may_begin_otherwise(self) noexcept nogil
-    cdef bint go_through(self, Py_ssize_t first, Py_ssize_t end) except -1 nogil
+    cdef bint walk_unit(self, Py_ssize_t first, Py_ssize_t end) except -1 nogil
     cdef int begin(self) except -1 nogil
     cdef int begin_at_last(self, long long place) except -1 nogil
     cdef int begin_stubs(self, Py_ssize_t member) except -1 nogil

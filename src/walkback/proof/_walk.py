@@ -67,14 +67,14 @@ class Walk:
         entered with more on the stack, as its first row says. Then what is right about it is assumed.
         """
         self.otherwise = False
-        done: cython.bint = self.go_through(first, end)
+        done: cython.bint = self.walk_unit(first, end)
         goes_on: cython.bint = self.edges.goes_on and not self.edges.leaves_so
         if done and (self.edges.astray or goes_on) and not self.free and self.may_begin_otherwise():
             self.otherwise = True
-            done = self.go_through(first, end)
+            done = self.walk_unit(first, end)
             if not done or self.edges.astray:
                 self.otherwise = False
-                done = self.go_through(first, end)
+                done = self.walk_unit(first, end)
         return done
 
     def may_begin_otherwise(self) -> cython.bint:
@@ -85,7 +85,7 @@ class Walk:
                 return True
         return False
 
-    def go_through(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
+    def walk_unit(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
         """Walk through a unit once."""
         self.unit.doubts.clear()
         self.edges.clear()

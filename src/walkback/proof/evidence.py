@@ -11,9 +11,9 @@ Only with such evidence a range gets rules. That is one of these:
 - it jumps to a range with such evidence with the stack as it was at the entry, or such a range does so to it.
 
 Against it speaks what no function does: a jump to a place that is not known with other values in registers that calls
-keep, or through a register that nobody gave a value. All of this counts for little where most ranges only jump on: that
-is code that nothing calls. Nor does it count for code that has its own ideas of the callee-saved registers, as that
-of OCaml and GHC has.
+keep, or through a register that nobody gave a value. All of this counts for little where most ranges only jump on, even
+if they save registers: that is code that nothing calls. Nor does it count for code that has its own ideas of the
+callee-saved registers, as that of OCaml and GHC has.
 """
 
 from __future__ import annotations
@@ -69,9 +69,10 @@ def judged(prover: Prover, ranges: Ranges, found: Found, starts: Starts, finder:
     reasons = np.where(((ranges.is_entry == 0) | shown) & ~passing, np.uint8(0), np.uint8(Reason.NOT_ENTERED))
     for bit, reason in reversed(_REASONS):
         reasons[(found.seen & bit) != 0] = reason
-    # What goes wrong on some ways only may go on behind a call that does not come back.
+    # What saves registers, and goes wrong on some ways only, may go on behind a call that does not come back.
     called = found.seen[calls.target]
-    moved = calls.source[((called & (Seen.MOVES | Seen.SWITCHES)) != 0) & ((called & Seen.RETURNS) == 0)]
+    moves = (called & (Seen.MOVES | Seen.SWITCHES)) != 0
+    moved = calls.source[moves & (((called & Seen.RETURNS) == 0) | ((called & (Seen.SAVES | Seen.SWITCHES)) == 0))]
     reasons[moved[reasons[moved] == 0]] = Reason.ASTRAY
     if begins_at_entry(prover.elf):
         begins = ranges.start == np.uint64(prover.elf.entry)
@@ -165,7 +166,7 @@ def among_others(seen: U16) -> Bools:
     There are more of these than of those that return. Between them is data, and some of that looks like functions.
     """
     returns = (seen & Seen.RETURNS) != 0
-    jumps = ~returns & ((seen & (Seen.JUMPS | Seen.RESTORES)) == Seen.JUMPS)
+    jumps = ~returns & ((seen & Seen.JUMPS) != 0)
     more = np.concatenate(([0], np.cumsum(jumps.astype(np.int64) - returns)))
     number = np.arange(len(seen))
     found: Bools = more[(number + _NEAR).clip(max=len(seen))] > more[(number - _NEAR).clip(min=0)]

@@ -40,7 +40,7 @@ _FUNCTIONS, _INSTRUCTIONS = 20, 1000
 @click.option(
     "--explain",
     metavar="FUNCTION",
-    help="Show each instruction of this function, given by its name or an address, as 0x1234 or .text+0x12.",
+    help="Show each instruction of this function, given by its name or an address, as 0x1234, 4660 or .text+0x12.",
     shell_complete=functions,
 )
 @click.option("--frame-pointers", is_flag=True, help="Show whether the code keeps the chain of frame pointers.")
