@@ -10,7 +10,7 @@ FACES := $(call LISTED,FACES)
 TESTS ?= tests
 PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal
 
-.PHONY: install demo lint lint-scripts test test-compiled test-interpreted test-whole test-lowest test-pythons test-all test-long soak bench pictures drawings wheel docs man peers clean
+.PHONY: install demo lint lint-scripts test test-compiled test-interpreted test-whole test-lowest test-pythons test-all test-long soak bench speed pictures drawings wheel docs man peers clean
 
 install: .venv/installed
 
@@ -101,8 +101,13 @@ soak: install
 	WALKBACK_SOAK=100000 $(BIN)/pytest -m "kernel or soak" -k "hostile" $(TESTS)
 	WALKBACK_STOPS=100 WALKBACK_SAMPLES=5000 WALKBACK_KILLS=100 $(BIN)/pytest -k "peers or survival" tests/live
 
-bench: install peers
-	$(BIN)/python bench/run.py
+# Beside the peers; with AGAINST="REVISION..." beside older revisions of this project.
+bench: install $(if $(AGAINST),,peers)
+	$(BIN)/python bench/$(if $(AGAINST),against.py $(AGAINST),run.py)
+
+# Nothing may be slower, or take more memory, than the revision that bench/reference names.
+speed: install
+	$(BIN)/python bench/against.py
 
 # What is published, checked; and the demonstration from the wheel alone, in an environment that has nothing else.
 wheel: .venv/release

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,11 +69,21 @@ def fastest(work: Callable[[], object], times: int = 3) -> float:
     return min(seconds)
 
 
-def process(command: tuple[str | Path, ...], output: Path = Path(os.devnull)) -> tuple[float, float]:
-    """Seconds and peak megabytes of a process that writes to a file."""
+def process(
+    command: tuple[str | Path, ...],
+    output: Path = Path(os.devnull),
+    *,
+    environment: Mapping[str, str] | None = None,
+    on_processors: bool = False,
+) -> tuple[float, float]:
+    """Seconds and peak megabytes of a process that writes to a file; or its seconds `on_processors`."""
     helper = Path(__file__).with_name("process.py")
     done = subprocess.run(
-        [sys.executable, "-I", "-S", helper, output, *command], check=True, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-I", "-S", helper, output, *command],
+        check=True,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
     )
-    seconds, kibibytes = done.stdout.split()
-    return float(seconds), int(kibibytes) * 1024 / 1e6
+    seconds, used, kibibytes = done.stdout.split()
+    return float(used if on_processors else seconds), int(kibibytes) * 1024 / 1e6

@@ -15,6 +15,8 @@ from walkback.naming.modules import Modules
 from walkback.walking.walker import Walker
 
 SAMPLES = 75_000
+OPTIONS = ("-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread")
+"""Of the compiler, for a program without frame pointers."""
 _PERF = shutil.which("perf") or str(BIN / "perf")
 _PERF_SCRIPT = (_PERF, "script", "-F", "ip,sym", "--no-inline", "-i")
 _NEWEST_PERF = str(BIN / "perf-new")
@@ -22,8 +24,7 @@ _NEWEST_PERF = str(BIN / "perf-new")
 
 def unwinding(rounds: int) -> Iterator[Figure]:
     """Samples with 8 KB of stack each, of a program without frame pointers; both without inlined calls."""
-    options = ("-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread")
-    data = _recording("unwinding", "recorded.c", "gcc", *options)
+    data = recording("unwinding", "recorded.c", "gcc", *OPTIONS)
     samples, frames = _counted(data)
     ours, theirs = alternate(
         max(3, rounds // 2),
@@ -37,7 +38,7 @@ def unwinding(rounds: int) -> Iterator[Figure]:
 
 def inlining(rounds: int) -> Iterator[Figure]:
     """The text of samples of C++ with inlined calls, which perf and the newest perf write as well."""
-    data = _recording("inlining", "accuracy.cc", "g++", "-O2", "-g", "-std=c++17", "-pthread")
+    data = recording("inlining", "accuracy.cc", "g++", "-O2", "-g", "-std=c++17", "-pthread")
     commands: list[tuple[str | Path, ...]] = [
         (WALKBACK, "unwind", "--format", "perf-script", data),
         (_PERF, "script", "--inline", "-i", data),
@@ -61,14 +62,26 @@ def _samples_and_lines(command: tuple[str | Path, ...]) -> tuple[int, int]:
     return text.count(b"\n\n"), text.count(b"\n")
 
 
-def _recording(name: str, source: str, *compiler: str) -> Path:
+def recording(name: str, source: str, *compiler: str, frequency: int = 12000) -> Path:
     """The recording of a program, made once."""
     folder = CACHE.with_name(f"bench-{name}")
     data, program = folder / "perf.data", folder / "recorded"
     if not data.exists():
         folder.mkdir(parents=True, exist_ok=True)
         subprocess.run([*compiler, "-o", program, Path(__file__).with_name(source)], check=True)
-        record = (_PERF, "record", "-q", "-e", "cpu-clock", "-F", "12000", "-m", "32M", "--call-graph", "dwarf,8192")
+        record = (
+            _PERF,
+            "record",
+            "-q",
+            "-e",
+            "cpu-clock",
+            "-F",
+            str(frequency),
+            "-m",
+            "32M",
+            "--call-graph",
+            "dwarf,8192",
+        )
         subprocess.run([*record, "-o", data.with_suffix(".new"), program], check=True)
         data.with_suffix(".new").rename(data)
     return data
