@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import click
@@ -18,6 +18,7 @@ from walkback.cli.parameter import ParameterType
 from walkback.cli.paths import INPUT_FILE
 
 Input = TypeVar("Input")
+Result = TypeVar("Result")
 
 EXIT_FINE = 0
 EXIT_FINDINGS = 1
@@ -58,6 +59,9 @@ CALL_FRAMES = click.option(
     help="Use the call frame information of this section, and nothing else. .gopclntab and .orc_unwind are the "
     "tables of Go and of the kernel.",
     shell_complete=sections,
+)
+JOBS = click.option(
+    "--jobs", type=click.IntRange(1), metavar="N", help="Number of processes. [default: one per processor]"
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 
@@ -135,9 +139,46 @@ def write(parts: Iterable[bytes | memoryview]) -> None:
         out.write(part)
 
 
-def for_each_file(files: Iterable[str], work: Callable[[str], int]) -> int:
+def for_each_file(files: Sequence[str], work: Callable[[str], int], jobs: int | None = 1) -> int:
     """Do the work for each file, whatever happens to the others. Returns the worst exit status."""
-    return max((guarded(work, file, file) for file in files), default=EXIT_FINE)
+    return for_each_result(files, work, lambda status: status, jobs)
+
+
+def for_each_result(
+    files: Sequence[str], work: Callable[[str], Result], then: Callable[[Result], int], jobs: int | None
+) -> int:
+    """Do the work for each file, in as many processes, and `then` here what is left to do with its result, in order.
+
+    Without a number of processes there are as many as processors. Returns the worst exit status.
+    """
+
+    def work_here(file: str) -> int:
+        return guarded(lambda one: then(work(one)), file, file)
+
+    def work_there(file: str) -> tuple[int, list[Result]]:
+        found: list[Result] = []
+
+        def add(one: str) -> int:
+            found.append(work(one))
+            return EXIT_FINE
+
+        return guarded(add, file, file), found
+
+    if len(files) < 2 or jobs == 1:
+        return max(map(work_here, files), default=EXIT_FINE)
+    from walkback.cli.sidebyside import processes_for, side_by_side
+
+    if (processes := processes_for(files, jobs)) == 1:
+        return max(map(work_here, files))
+    worst = EXIT_FINE
+    for file, done in side_by_side(files, work_there, processes):
+        if done is None:
+            worst = max(worst, work_here(file))
+            continue
+        done.show()
+        status, found = done.found
+        worst = max(worst, status, *map(then, found))
+    return worst
 
 
 def error_line(error: OSError | WalkbackError, file: str) -> str:

@@ -15,6 +15,7 @@ from walkback.cli.output import (
     EXIT_FINDINGS,
     EXIT_FINE,
     FILE,
+    JOBS,
     JSON,
     SECTION,
     check_options,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 @JSON
 @SECTION
 @ADDRESS
+@JOBS
 @COLOUR
 @click.pass_context
 def check(
@@ -67,6 +69,7 @@ def check(
     as_json: bool,
     section: str | None,
     address: int | None,
+    jobs: int | None,
 ) -> None:
     """Check SFrame sections against every rule of the format."""
     import json
@@ -93,7 +96,7 @@ def check(
                 status = EXIT_FINDINGS
         return status
 
-    ctx.exit(for_each_file(files, work))
+    ctx.exit(for_each_file(files, work, jobs))
 
 
 _NOTE = "note"

@@ -11,7 +11,7 @@ from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.completion import sections
 from walkback.cli.coverage import LIMIT
-from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, for_each_file
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JOBS, JSON, complain, for_each_file
 from walkback.cli.paths import PLACED_FILE
 from walkback.cli.sources import source_option
 
@@ -57,6 +57,7 @@ _FINE = {"proved", "not_reached"}
 @click.option("--verify", is_flag=True, help="Say of each different rule whether the machine code proves it.")
 @click.option("--strict", is_flag=True, help="Exit 1 also if only one of the two has a rule somewhere.")
 @LIMIT
+@JOBS
 @JSON
 @click.pass_context
 def compare(
@@ -70,6 +71,7 @@ def compare(
     verify: bool,
     strict: bool,
     limit: int,
+    jobs: int | None,
     as_json: bool,
 ) -> None:
     """Compare .eh_frame and .sframe, or two files, at every address.
@@ -112,7 +114,7 @@ def compare(
         except ValueError as error:
             raise click.UsageError(str(error)) from None
 
-    ctx.exit(for_each_file(files if each else files[:1], work))
+    ctx.exit(for_each_file(files if each else files[:1], work, jobs))
 
 
 def _other(files: tuple[str, ...], each: bool, wanted: str | None) -> str | None:

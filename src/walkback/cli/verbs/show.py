@@ -17,6 +17,7 @@ from walkback.cli.output import (
     EXIT_FINDINGS,
     EXIT_FINE,
     FILE,
+    JOBS,
     JSON,
     SECTION,
     check_options,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 )
 @SECTION
 @ADDRESS
+@JOBS
 @COLOUR
 @click.pass_context
 def show(
@@ -79,6 +81,7 @@ def show(
     tables: Tables | None,
     section: str | None,
     address: int | None,
+    jobs: int | None,
 ) -> None:
     """Print SFrame sections: functions, rows and rules.
 
@@ -105,7 +108,7 @@ def show(
             status = EXIT_FINDINGS
         return status
 
-    ctx.exit(for_each_file(files, work))
+    ctx.exit(for_each_file(files, work, jobs))
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ import click
 
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb
-from walkback.cli.output import EXIT_FINE, FILE, JSON, for_each_file
+from walkback.cli.output import EXIT_FINE, FILE, JOBS, JSON, for_each_result
 from walkback.cli.sources import MEASURED, WORDS, missing_from
 
 if TYPE_CHECKING:
@@ -44,9 +44,10 @@ _WHAT_IF_WORDS = {
 @verb("walkback size hello", "walkback size /usr/bin/python3 hello", exit_1="there are no tables to measure.")
 @FILE
 @MEASURED
+@JOBS
 @JSON
 @click.pass_context
-def size(ctx: click.Context, files: tuple[str, ...], tables: Tables | None, as_json: bool) -> None:
+def size(ctx: click.Context, files: tuple[str, ...], tables: Tables | None, jobs: int | None, as_json: bool) -> None:
     """Show the size of .eh_frame and of SFrame in each version.
 
     One file gives a full account. Several files give one line each, the totals, and the account of all together.
@@ -59,8 +60,7 @@ def size(ctx: click.Context, files: tuple[str, ...], tables: Tables | None, as_j
     measured: list[Sizes] = []
     many = len(files) > 1
 
-    def work(file: str) -> int:
-        sizes = measure(file, tables=tables)
+    def show(sizes: Sizes) -> int:
         if as_json:
             click.echo(json.dumps(_object(sizes, "file")))
         elif many:
@@ -73,7 +73,7 @@ def size(ctx: click.Context, files: tuple[str, ...], tables: Tables | None, as_j
         measured[:] = [total_size([*measured, sizes])]
         return EXIT_FINE
 
-    status = for_each_file(files, work)
+    status = for_each_result(files, lambda file: measure(file, tables=tables), show, jobs)
     if many and measured:
         if as_json:
             click.echo(json.dumps(_object(measured[0], "total")))

@@ -15,7 +15,7 @@ import click
 from walkback.base.text import printable
 from walkback.cli.command import verb
 from walkback.cli.coverage import percent
-from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JOBS, JSON, complain, guarded
 from walkback.cli.paths import EXISTING_FOLDER, FOLDER
 from walkback.cli.sources import MEASURED, WORDS, missing_from
 
@@ -50,7 +50,7 @@ _OUTCOMES = {
 )
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FOLDER)
 @click.option("-o", "--output", required=True, type=FOLDER, metavar="DIR", help="Folder for the results.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Number of processes. [default: one per processor]")
+@JOBS
 @click.option(
     "--dask",
     metavar="ADDRESS",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict
 
 import click
 
@@ -11,7 +11,7 @@ from walkback.cli.command import verb
 from walkback.cli.completion import functions, sections
 from walkback.cli.explaining import print_explained
 from walkback.cli.mismatches import mismatch_line, print_undescribed
-from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, FILE, JSON, for_each_file, guarded
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, FILE, JOBS, JSON, for_each_file, for_each_result, guarded
 from walkback.cli.paths import STREAM, standard_input
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ _FUNCTIONS, _INSTRUCTIONS = 20, 1000
     help=f"List at most N functions of each kind, or with --explain N instructions of each function; --json lists "
     f"all. [default: {_FUNCTIONS}, with --explain {_INSTRUCTIONS}]",
 )
+@JOBS
 @JSON
 @click.pass_context
 def verify(
@@ -68,6 +69,7 @@ def verify(
     frame_pointers: bool,
     weight: str | None,
     limit: int | None,
+    jobs: int | None,
     as_json: bool,
 ) -> None:
     """Prove unwind tables against the machine code they describe.
@@ -83,36 +85,51 @@ def verify(
     frame pointer for nothing else. A file keeps the chain if 99 % of the code is in such functions or in leaves.
     """
     from walkback.sections.verify import RESTS_ON
-    from walkback.sections.verify import verify as verified_tables
 
     _refuse_together(function, explain, weight, frame_pointers=frame_pointers, table=table)
     if limit is None:
         limit = _FUNCTIONS if explain is None else _INSTRUCTIONS
     if frame_pointers:
-        ctx.exit(_frame_pointers(files, weight, limit, as_json=as_json))
+        ctx.exit(_frame_pointers(files, weight, limit, jobs, as_json=as_json))
 
-    printed: list[str] = []
+    if explain is not None:
+        ctx.exit(for_each_file(files, lambda file: print_explained(file, table, explain, limit, as_json=as_json), jobs))
+    tables = 0
 
-    def work(file: str) -> int:
-        if explain is not None:
-            return print_explained(file, table, explain, limit, as_json=as_json)
-        status = EXIT_FINE
-        for verified in verified_tables(file, table=table, function=function):
-            if as_json:
-                _print_objects(verified, is_whole=function is None)
-            else:
-                printed.append(verified.table)
-                _print(verified, limit)
-                if function is None:
-                    print_undescribed(verified.undescribed, limit)
-            if verified.wrong:
-                status = EXIT_FINDINGS
-        return status
+    def note(result: _Printed) -> int:
+        nonlocal tables
+        tables += result.tables
+        return result.status
 
-    status = for_each_file(files, work)
-    if printed:
+    status = for_each_result(files, lambda file: _verify(file, table, function, limit, as_json=as_json), note, jobs)
+    if tables and not as_json:
         click.echo(f"A proof assumes that {RESTS_ON}.")
     ctx.exit(status)
+
+
+class _Printed(NamedTuple):
+    """What was printed of a file."""
+
+    status: int
+    tables: int
+
+
+def _verify(file: str, table: str | None, function: str | None, limit: int, *, as_json: bool) -> _Printed:
+    """Print the verdicts on the tables of a file."""
+    from walkback.sections.verify import verify as verified_tables
+
+    status, tables = EXIT_FINE, 0
+    for verified in verified_tables(file, table=table, function=function):
+        tables += 1
+        if as_json:
+            _print_objects(verified, is_whole=function is None)
+        else:
+            _print(verified, limit)
+            if function is None:
+                print_undescribed(verified.undescribed, limit)
+        if verified.wrong:
+            status = EXIT_FINDINGS
+    return _Printed(status, tables)
 
 
 def _refuse_together(
@@ -130,7 +147,7 @@ def _refuse_together(
         raise click.UsageError(message)
 
 
-def _frame_pointers(files: Sequence[str], weight: str | None, limit: int, *, as_json: bool) -> int:
+def _frame_pointers(files: Sequence[str], weight: str | None, limit: int, jobs: int | None, *, as_json: bool) -> int:
     """Print whether the files keep the chain of frame pointers, also weighed by the samples of a recording."""
     from walkback.capture.places import Places, sample_places
     from walkback.cli.framepointers import KeepingReport
@@ -150,7 +167,7 @@ def _frame_pointers(files: Sequence[str], weight: str | None, limit: int, *, as_
         return EXIT_FINE if report.keeps else EXIT_FINDINGS
 
     status = EXIT_FINE if weight is None else guarded(read, weight, weight)
-    return status or for_each_file(files, work)
+    return status or for_each_file(files, work, jobs)
 
 
 def _print(verified: Verified, limit: int) -> None:
