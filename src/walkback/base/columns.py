@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import fields
-from decimal import Decimal
 from itertools import islice
 from typing import Any, Self
 
@@ -48,6 +46,8 @@ def _exact_type(values: list[object]) -> str | None:
         if largest < 2**63:
             return None
         return "HUGEINT" if largest < 10**38 else "VARCHAR"  # Arrow has no wider integers
+    from decimal import Decimal
+
     decimals = [value for value in values if isinstance(value, Decimal) and value.is_finite()]
     if len(decimals) != len(values):
         return None
@@ -93,6 +93,8 @@ class NamedColumns(dict[str, npt.NDArray[Any]]):
 
     def _repr_html_(self) -> str:
         """The first rows as a table."""
+        import html
+
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self)
         body = "".join(
             f"<tr>{''.join(f'<td>{html.escape(clean(str(value)))}</td>' for value in row)}</tr>"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from walkback.base.errors import UnreadableError, WalkbackError
 from walkback.elf import Contents, ElfFile, Input, OpenFile, contents_of, elf_files, is_archive, is_elf
 from walkback.packages.kinds import COMPRESSED, HEAD, PackageKind, kind_of
-from walkback.packages.walk import Broken, FoundFile, elf_files_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +33,8 @@ def found_elf_files(source: Input, errors: list[WalkbackError]) -> Iterator[ElfF
             raise UnreadableError("this is not an ELF file, archive or package", file=name)
         yield from elf_files(data, name)
         return
+    from walkback.packages.walk import Broken, FoundFile, elf_files_in
+
     for found in elf_files_in(name):
         inner = f"{name}({found.member})" if found.member else name
         try:
@@ -52,6 +53,8 @@ def found_one(source: Input) -> ElfFile:
     data, name = contents_of(source)
     if not isinstance(data, OpenFile) or not is_wrapped(data, name):
         return ElfFile(data, name)
+    from walkback.packages.walk import Broken, FoundFile, elf_files_in
+
     found = list(islice(elf_files_in(name), 2))
     if len(found) == 1 and isinstance(found[0], Broken):
         raise UnreadableError(found[0].message, file=name)

@@ -12,20 +12,12 @@ from typing import TYPE_CHECKING, Final
 from walkback.base.decoders import MAGIC, Method
 from walkback.base.errors import ElfError, UnreadableError
 from walkback.packages import _lz4
+from walkback.packages.kinds import is_image
 from walkback.packages.streams import Flow, MemoryBudget, Stream, counted, inflated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BOOT_MAGIC: Final = b"\x55\xaa"
-BOOT_MAGIC_AT: Final = 0x1FE
-MAGIC_TEXT: Final = b"HdrS"
-MAGIC_AT: Final = 0x202
-IMAGE_MAGIC: Final = b"ARM\x64"
-IMAGE_MAGIC_AT: Final = 0x38
-ZBOOT_MAGIC: Final = b"zimg"
-ZBOOT_MAGIC_AT: Final = 4
-"""Of an Image that is compressed, and that EFI starts."""
 _VERSION_AT: Final = 0x206
 _WITH_PAYLOAD: Final = 0x208
 """The first version of the header that says where the compressed kernel is."""
@@ -47,19 +39,9 @@ _SIZE: Final = 4
 _LONGEST_MAGIC: Final = 6
 
 
-def is_kernel(head: bytes) -> bool:
-    """Whether this is the beginning of a bzImage or an Image."""
-    return _is_image(head) or (head.startswith(BOOT_MAGIC, BOOT_MAGIC_AT) and head.startswith(MAGIC_TEXT, MAGIC_AT))
-
-
-def _is_image(head: bytes) -> bool:
-    is_zboot = head.startswith(b"MZ") and head.startswith(ZBOOT_MAGIC, ZBOOT_MAGIC_AT)
-    return head.startswith(IMAGE_MAGIC, IMAGE_MAGIC_AT) or is_zboot
-
-
 def unpacked(stream: Stream, room: MemoryBudget) -> Stream:
     """The ELF file of a bzImage."""
-    if _is_image(stream.peek(_HEADER)):
+    if is_image(stream.peek(_HEADER)):
         raise UnreadableError("is a kernel without an ELF file in it, as AArch64 boots it; vmlinux is one")
     header = stream.read(_HEADER)
     version = int.from_bytes(header[_VERSION_AT : _VERSION_AT + 2], "little")

@@ -13,7 +13,6 @@ from typing import Final
 
 from walkback.base.decoders import MAGIC, Method
 from walkback.elf import layout
-from walkback.packages.kernel import is_kernel
 
 HEAD: Final = 1024
 """How many bytes are enough: more than a tar header, and the magic of a kernel."""
@@ -25,6 +24,15 @@ _TAR_SUM = re.compile(rb" *[0-7]{1,7}[ \0]")
 _TAR_SUM_AT = 148
 _ANY_SIZE = 2**64 - 1
 _LARGEST_LZMA = 1 << 38
+_BOOT_MAGIC: Final = b"\x55\xaa"
+_BOOT_MAGIC_AT: Final = 0x1FE
+_MAGIC_TEXT: Final = b"HdrS"
+_MAGIC_AT: Final = 0x202
+_IMAGE_MAGIC: Final = b"ARM\x64"
+_IMAGE_MAGIC_AT: Final = 0x38
+_ZBOOT_MAGIC: Final = b"zimg"
+_ZBOOT_MAGIC_AT: Final = 4
+"""Of an Image that is compressed, and that EFI starts."""
 
 
 class PackageKind(StrEnum):
@@ -60,11 +68,22 @@ def kind_of(head: bytes, name: str) -> PackageKind | None:
     for method, magic in MAGIC.items():
         if magic.match(head):
             return PackageKind(method.value)
-    if is_kernel(head):
+    if _is_kernel(head):
         return PackageKind.KERNEL
     if is_tar_header(head):
         return PackageKind.TAR
     return PackageKind.LZMA if _is_lzma(head) else None
+
+
+def _is_kernel(head: bytes) -> bool:
+    """Whether this is the beginning of a bzImage or an Image."""
+    return is_image(head) or (head.startswith(_BOOT_MAGIC, _BOOT_MAGIC_AT) and head.startswith(_MAGIC_TEXT, _MAGIC_AT))
+
+
+def is_image(head: bytes) -> bool:
+    """Whether this is the beginning of an Image."""
+    is_zboot = head.startswith(b"MZ") and head.startswith(_ZBOOT_MAGIC, _ZBOOT_MAGIC_AT)
+    return head.startswith(_IMAGE_MAGIC, _IMAGE_MAGIC_AT) or is_zboot
 
 
 def is_tar_header(head: bytes) -> bool:
