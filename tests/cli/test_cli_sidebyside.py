@@ -14,10 +14,7 @@ import pytest
 from cli.commands import WALKBACK, on_a_terminal, run
 from sframefiles import linked, small, written
 
-pytestmark = [
-    pytest.mark.whole,
-    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor does one file after the other"),
-]
+pytestmark = pytest.mark.whole
 
 LARGE = b"\0" * (1 << 20)
 """Behind a file, so that it is worth more processes than one."""
@@ -51,6 +48,12 @@ def test_colours_are_those_of_the_terminal(files: list[Path]) -> None:
     one, many = (on_a_terminal("show", "--jobs", jobs, *files) for jobs in ("1", "3"))
     assert many == one
     assert b"\x1b[" in one
+
+
+def test_many_files_behind_a_slow_one_have_their_turn(files: list[Path]) -> None:
+    good = [files[2]] * 400
+    one, many = (run("check", "--jobs", jobs, files[0], *good) for jobs in ("1", "2"))
+    assert (many.stdout, many.stderr, many.returncode) == (one.stdout, one.stderr, one.returncode)
 
 
 def test_usage_is_refused_once(files: list[Path]) -> None:

@@ -221,3 +221,52 @@ def test_the_return_address_may_be_in_another_register(tmp_path: Path) -> None:
     text = functions(f="mov x9, x30; bl g; ret x9", other="mov x30, x1; ret x2").replace("@", "%")
     found = described(built(tmp_path, text, str(peer("aarch64-as-2.44"))))
     assert found["other"] == "ASTRAY"
+
+
+LEAVES = {
+    "sysretq": "sysretq",
+    "sysexit": ".byte 0x0f, 0x35",
+    "uiret": ".byte 0xf3, 0x0f, 0x01, 0xec",
+    "eretu": ".byte 0xf3, 0x0f, 0x01, 0xca",
+    "erets": ".byte 0xf2, 0x0f, 0x01, 0xca",
+    "rsm": "rsm",
+    "lretq": "lretq",
+    "popped": "add $8, %rsp; jmp *%rax",
+}
+
+
+@pytest.mark.parametrize("leave", LEAVES.values(), ids=LEAVES)
+def test_what_leaves_as_handlers_do_is_no_function(leave: str, tmp_path: Path) -> None:
+    """They are entered with something else at the top of the stack."""
+    found = described(built(tmp_path, functions(f=f"push %rbx; mov %rdi, %rbx; call ext; pop %rbx; {leave}")))
+    assert found == {"f": "ASTRAY"}
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("leave", ["lpswe 0(%r2)", "lpsw 0(%r2)"])
+def test_what_loads_a_status_word_is_no_function(leave: str, tmp_path: Path) -> None:
+    text = functions(f=f"stmg %r11, %r15, 88(%r15); aghi %r15, -160; lmg %r11, %r15, 248(%r15); {leave}")
+    assert described(built(tmp_path, text, str(peer("s390x-as-2.44")))) == {"f": "ASTRAY"}
+
+
+@pytest.mark.peers
+def test_a_call_overwrites_the_return_address_that_is_still_in_its_register(tmp_path: Path) -> None:
+    text = functions(f="mov x1, x30; bl out; mov x30, x1; ret", out="add x0, x0, 1; ret").replace("@", "%")
+    table = table_of(built(tmp_path, text, str(peer("aarch64-as-2.44"))))
+    found = [table.find(place, section=1) for place in (0, 4, 8, 12)]
+    rules = [one.rule.text(table.machine) if one and one.rule and not is_missing(one.rule) else "" for one in found]
+    kept = "CFA = sp, RA unchanged, FP unchanged"
+    assert rules == [kept, "", kept.replace("unchanged", "= x1", 1), kept]
+
+
+def test_code_to_which_data_points_is_not_reached_behind_a_call(tmp_path: Path) -> None:
+    """The call there does not return, which its own code does not say: it goes where a pointer does."""
+    text = "f: sub $24, %rsp; test %rdi, %rdi; je 1f; add $24, %rsp; ret; 1: call *die(%rip); g: push %rax; 2: call f;"
+    lines = f".globl f; .type f, @function; {text} jmp 2b; .data; die: .quad 0; .quad g".replace(";", "\n")
+    (tmp_path / "one.s").write_text(lines + "\n")
+    subprocess.run(["gcc", "-shared", "-nostdlib", "-s", "-o", "one.so", "one.s"], cwd=tmp_path, check=True)
+    elf = ElfFile(tmp_path / "one.so")
+    table = table_of(elf)
+    [start] = [one for one in table.range_start.tolist() if table.find(one).rule.text("AMD64") == ENTERED]
+    behind = table.find(start + 0x18)
+    assert behind is None or behind.rule is None or is_missing(behind.rule)

@@ -161,3 +161,37 @@ NESTED = """
 def test_no_rule_is_found_of_a_function_behind_where_another_begins(tmp_path: Path) -> None:
     found = verified("nop; inner: ret; nop; nop", tmp_path, behind=NESTED)
     assert (found.functions, found.proved, found.reasons.get("overlap")) == (2, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("store", "is_proved"),
+    [
+        ("mov %rsi,8(%rcx)", False),
+        ("movups %xmm0,(%rcx)", False),
+        ("mov %rsi,16(%rcx)", True),
+        ("mov %rsi,(%rcx,%rdx,8)", True),
+    ],
+    ids=["over it", "over more", "beside it", "somewhere"],
+)
+def test_what_is_saved_is_lost_by_a_store_through_a_register_that_leads_there(
+    store: str, is_proved: bool, tmp_path: Path
+) -> None:
+    text = (
+        "sub $40,%rsp; .cfi_def_cfa_offset 48; mov %rbx,8(%rsp); .cfi_offset 3,-40; xor %ebx,%ebx; mov %rsp,%rcx;"
+        f"{store}; nop; mov 8(%rsp),%rbx; .cfi_restore 3; add $40,%rsp; .cfi_def_cfa_offset 8; ret"
+    )
+    found = verified(text, tmp_path)
+    assert (found.functions_proved, found.functions_wrong) == (is_proved, not is_proved)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(("end", "proved"), [("ret", 3), ("nop", 2)])
+def test_a_function_without_an_end_goes_on_in_the_next(end: str, proved: int, tmp_path: Path) -> None:
+    """What calls the first of them loses what the next changes."""
+    text = "mov x9,x30; .cfi_register x30,x9; bl leaf; mov x30,x9; .cfi_restore x30; ret"
+    others = [
+        f"{name}: .cfi_startproc; {body}; .cfi_endproc" for name, body in (("leaf", end), ("more", "mov x9,0; ret"))
+    ]
+    behind = "\n.cfi_endproc\n.size f,.-f\n" + "\n".join(others).replace(";", "\n") + "\n"
+    found = verified(text, tmp_path, behind=behind, assembler=str(peer("aarch64-as-2.44")))
+    assert found.functions_proved == proved

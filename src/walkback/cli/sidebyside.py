@@ -25,8 +25,8 @@ Found = TypeVar("Found")
 
 _WORTH = 1 << 20
 """Bytes of all files; less is done sooner by one process."""
-_AHEAD = 64
-"""Files of each process whose output may wait for that of files before them."""
+_AHEAD = 256
+"""Files whose output may wait for that of files before them; each is open for as long."""
 _ORDER = struct.Struct("<Q")
 _PART = struct.Struct("<BQ")
 _OUT, _ERR = 1, 2
@@ -78,7 +78,9 @@ def side_by_side(
     """What the processes make of each file, in order; None if one of them could not do it."""
     sys.stdout.flush()
     sys.stderr.flush()
-    started = [_started(files, work) for _ in range(processes)]
+    started: list[tuple[int, socket.socket]] = []
+    for _ in range(processes):
+        started.append(_started(files, work, [end for _, end in started]))
     try:
         crew: _Crew[Found] = _Crew(len(files), [end for _, end in started])
         for turn, file in enumerate(files):
@@ -98,12 +100,11 @@ class _Crew(Generic[Found]):
         self._idle = list(ends)
         self._at_work: dict[socket.socket, int] = {}
         self._done: dict[int, Printed[Found] | None] = {}
-        self._ahead = _AHEAD * len(ends)
 
     def result(self, turn: int) -> Printed[Found] | None:
         """Of one file; they are asked for in order."""
         while turn not in self._done:
-            self._give_orders(turn + self._ahead)
+            self._give_orders(turn + _AHEAD)
             if not self._at_work:  # they have all ended
                 self._waiting.popleft()
                 return None
@@ -131,7 +132,7 @@ class _Crew(Generic[Found]):
 
 
 def _received(end: socket.socket) -> Printed[Found] | None:
-    """What a process has done; None if it has ended."""
+    """What a process has done; None if it has ended, or its output cannot be opened here."""
     try:
         message, descriptors, _, _ = socket.recv_fds(end, _ORDER.size, 1)
     except OSError:
@@ -144,15 +145,18 @@ def _received(end: socket.socket) -> Printed[Found] | None:
     return Printed(output, size, pickle.load(output))  # noqa: S301 - our own process wrote it
 
 
-def _started(files: Sequence[str], work: Callable[[str], Found]) -> tuple[int, socket.socket]:
-    """A new process, and what it takes orders by."""
+def _started(
+    files: Sequence[str], work: Callable[[str], Found], others: Sequence[socket.socket]
+) -> tuple[int, socket.socket]:
+    """A new process, and what it takes orders by; with those of others open, it would keep these alive."""
     end, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()
     if pid:
         other.close()
         return pid, end
     try:
-        end.close()
+        for one in (end, *others):
+            one.close()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         while order := other.recv(_ORDER.size):

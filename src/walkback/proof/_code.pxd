@@ -22,6 +22,7 @@ cdef class Code:
     cdef const long long[::1] size
     # Addresses of data that the code names
     cdef const unsigned long long[::1] named
+    cdef const unsigned long long[::1] pointed
     # A bit for each byte that is jumped to
     cdef const unsigned char[::1] targets
     # Instructions in brief, one for each two bytes
@@ -43,6 +44,7 @@ cdef class Code:
     cdef long long read(self, unsigned long long address, int width, bint signed) noexcept nogil
     cdef bint is_wait(self, unsigned long long address) noexcept nogil
     cdef Py_ssize_t place(self, unsigned long long address) noexcept nogil
+    cdef bint is_pointed_to(self, unsigned long long address) noexcept nogil
     cdef bint is_data(self, unsigned long long address) noexcept nogil
     cdef int look_up(self, unsigned long long address) noexcept nogil
     cdef unsigned long long reach(self, unsigned long long address) noexcept nogil

@@ -58,6 +58,7 @@ class Code:
         self.written, self.kept = memoryview(known.written), memoryview(known.kept)
         self.size = memoryview(known.size)
         self.named, self.targets = memoryview(known.named), memoryview(known.targets)
+        self.pointed = memoryview(known.pointed)
         self.brief = memoryview(known.brief)
         self.ok = True
         self.called = memoryview(np.zeros(_MOST_CALLED, np.uint64))
@@ -93,6 +94,11 @@ class Code:
         return cython.cast(cython.Py_ssize_t, self.pos[part]) + cython.cast(
             cython.Py_ssize_t, address - self.start[part]
         )
+
+    def is_pointed_to(self, address: cython.ulonglong) -> cython.bint:
+        """Whether data has an address."""
+        found: cython.Py_ssize_t = last(self.pointed, self.pointed.shape[0], address)
+        return found >= 0 and self.pointed[found] == address
 
     def is_data(self, address: cython.ulonglong) -> cython.bint:
         """Whether an address is in a part that has no code."""
@@ -159,6 +165,9 @@ class Code:
             elif self.one.flow == Flow.CALL or self.one.flow == Flow.JUMP or self.one.flow == Flow.BRANCH:
                 if (self.one.target - begin) & _ALL >= cython.cast(cython.ulonglong, size):
                     self.ok = self.will_call(self.one.target)
+        ends: cython.bint = self.one.flow == Flow.RETURN or self.one.flow == Flow.JUMP or self.one.flow == Flow.TRAP
+        if self.ok and size > 0 and not ends:
+            self.ok = self.will_call(begin + size)  # it goes on in what is behind it
         return found
 
     def will_call(self, address: cython.ulonglong) -> cython.bint:

@@ -359,6 +359,9 @@ class Edges:
         if is_direct and self.code.is_silent:
             self.leave()
             return False
+        if self.rows.free and self.code.is_pointed_to(behind):  # a function begins there, and the call does not return
+            self.leave()
+            return False
         return True
 
     def call_within(self, place: cython.longlong) -> cython.int:

@@ -111,6 +111,10 @@ def apply(state: State, one: Instruction, address: cython.ulonglong) -> cython.i
     return _compare(state, one)
 
 
+_WIDEST = cython.declare(cython.int, 16)
+"""Bytes that instructions store of one register, which may also save what others have."""
+
+
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
@@ -167,8 +171,8 @@ def _access_one(state: State, one: Instruction, number: cython.int, place: cytho
 @cython.nogil
 @cython.exceptval(check=False)
 def _is_pointer(state: State, one: Instruction) -> cython.bint:
-    """Whether it stores through a register that is not for the frame, or more than such stores do."""
-    return one.base != state.sp and (one.base != state.fp or one.width > 8)
+    """Whether it stores more than a register has, and not by the stack pointer: so arrays are filled."""
+    return one.base != state.sp and one.width > _WIDEST
 
 
 def added(state: State, one: Instruction) -> cython.longlong:

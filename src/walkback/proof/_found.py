@@ -19,6 +19,7 @@ if cython.compiled:
     from cython.cimports.walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, is_on_stack, made
     from cython.cimports.walkback.proof.shown import (
         cfa_word,
+        in_frame,
         is_as_entered,
         is_passed,
         loses,
@@ -37,10 +38,22 @@ else:
     from walkback.proof._walk import Walk
     from walkback.proof.brief import accessed, changes, skim
     from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, is_on_stack, made
-    from walkback.proof.shown import cfa_word, is_as_entered, is_passed, loses, not_as_entered, rest_word, saves
+    from walkback.proof.shown import (
+        cfa_word,
+        in_frame,
+        is_as_entered,
+        is_passed,
+        loses,
+        not_as_entered,
+        rest_word,
+        saves,
+    )
     from walkback.proof.stored import HEAD
     from walkback.proof.values import AWAY, KEY_B, LEFT, Known, Seen
 
+_RETURN = cython.declare(cython.int, 0xC3)
+_RETURN_AND_POP = cython.declare(cython.int, 0xC2)
+"""Opcodes of AMD64."""
 _AT_ONCE = 1 << 12
 """Units."""
 _LONGEST_WAY = cython.declare(cython.int, 1 << 12)
@@ -197,6 +210,9 @@ def _follow_range(
                 cfa = 0
             is_saving = is_first and saves(walk.state)
             walk.state.changed = False
+        if cfa and _overwrites_return(walk):
+            cfa = rest = 0
+            walk.state.changed = True
         if cfa != former_cfa or rest != former_rest or (cfa and root != former_root):
             rows.add(number, away + place, cfa, rest, root)
             former_cfa, former_rest, former_root = cfa, rest, root
@@ -241,6 +257,17 @@ def _follow_range(
 
 
 @cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _overwrites_return(walk: Walk) -> cython.bint:
+    """Whether a call overwrites the return address: then no rule that has it in its register holds in what it calls."""
+    if walk.code.machine == AMD64 or (walk.edges.one.flow != Flow.CALL and walk.edges.one.flow != Flow.CALL_INDIRECT):
+        return False
+    return walk.state.is_return_address(walk.state.ra) and in_frame(walk.state, walk.state.ra) == 0
+
+
+@cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _ends(flow: cython.int) -> cython.bint:
@@ -266,7 +293,7 @@ def _note_leaving(walk: Walk, block: cython.Py_ssize_t, seen: cython.ushort[::1]
             taken: cython.longlong = 8 if walk.code.machine == AMD64 else 0  # from the stack, into the register
             return _note_return(walk, stack == made(Known.CFA, 0, taken - walk.state.entry_offset), seen, root)
         # With less on the stack than a call leaves there it was entered with more.
-        if stack & KIND_MASK == Known.CFA and stack >> OFFSET_SHIFT > walk.state.highest:
+        if stack & KIND_MASK == Known.CFA and stack >> OFFSET_SHIFT > -walk.state.entry_offset:
             seen[root] |= Seen.ASTRAY
         elif stack & KIND_MASK == Known.STACK and is_passed(walk.state, walk.state.fp):
             seen[root] |= Seen.ASTRAY  # its frame is gone, and it goes on with another function's, as for exceptions
@@ -296,7 +323,7 @@ def _note_leaving(walk: Walk, block: cython.Py_ssize_t, seen: cython.ushort[::1]
 def _has_return_address(walk: Walk, at_entry: cython.bint) -> cython.bint:
     """Whether a return goes to the return address; on AArch64 that may be in another register, or have a signature."""
     if walk.code.machine != AARCH64:
-        return at_entry and not _takes_more(walk)
+        return at_entry and _is_usual_return(walk)
     if walk.state.values[walk.state.sp] != walk.state.entry_stack():
         return False
     if walk.edges.one.effect == Effect.AUTHENTICATE:
@@ -322,12 +349,14 @@ def _note_return(walk: Walk, is_right: cython.bint, seen: cython.ushort[::1], ro
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _takes_more(walk: Walk) -> cython.bint:
-    """Whether a return of AMD64 takes arguments off the stack, which no function of this ABI does."""
-    if walk.code.machine != AMD64 or walk.edges.one.length < 3:
-        return False
-    at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, walk.edges.pos) + walk.edges.one.length - 3
-    return walk.code.data[at] == 0xC2 and (walk.code.data[at + 1] | walk.code.data[at + 2]) != 0
+def _is_usual_return(walk: Walk) -> cython.bint:
+    """Whether it is a return of functions: none of handlers, and none that takes arguments off the stack."""
+    end: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, walk.edges.pos) + walk.edges.one.length
+    if walk.code.machine != AMD64:
+        return walk.edges.one.first >= 0  # else it loads a program status word
+    if walk.edges.one.length >= 3 and walk.code.data[end - 3] == _RETURN_AND_POP:
+        return walk.code.data[end - 2] | walk.code.data[end - 1] == 0
+    return walk.code.data[end - 1] == _RETURN
 
 
 @cython.cfunc

@@ -122,9 +122,15 @@ def _is_alone(ranges: Ranges, ways: U64, machine: Machine) -> Bools:
 
 def pointers(elf: ElfFile, wanted: U64) -> U64:
     """Those of the wanted addresses that the data of a linked file has, or gets when it is loaded."""
-    found = [np.zeros(0, np.uint64)]
     if not len(wanted):
-        return found[0]
+        return np.zeros(0, np.uint64)
+    found = pointers_between(elf, wanted.min(), wanted.max())
+    return found[are_among(found, wanted)]
+
+
+def pointers_between(elf: ElfFile, low: np.uint64, high: np.uint64) -> U64:
+    """The addresses between two, and these two, that the data of a linked file has, or gets when it is loaded."""
+    found = [np.zeros(0, np.uint64)]
     word = np.dtype(np.uint64).newbyteorder("<" if elf.byteorder == "little" else ">")
     for number in np.flatnonzero(elf.sections["flags"] & layout.SHF_ALLOC != 0).tolist():
         header = elf.sections[number]
@@ -135,8 +141,7 @@ def pointers(elf: ElfFile, wanted: U64) -> U64:
             elif header["flags"] & layout.SHF_WRITE and header["type"] != layout.SHT_DYNAMIC:
                 data = elf.section_data(number, keep=False)
                 values = np.frombuffer(data, word, len(data) // word.itemsize)
-        near = values[(values >= wanted.min()) & (values <= wanted.max())].astype(np.uint64)
-        found.append(near[are_among(near, wanted)])
+        found.append(values[(values >= low) & (values <= high)].astype(np.uint64))
     return np.concatenate(found)
 
 

@@ -14,7 +14,7 @@ from walkback.proof._found import Found, found_rules
 from walkback.proof._scan import Scan, renumbered
 from walkback.proof._state import State
 from walkback.proof._walk import Walk
-from walkback.proof.entries import parts_among
+from walkback.proof.entries import parts_among, pointers_between
 from walkback.proof.known import KnownCode
 from walkback.proof.prove import Prover, kept_by_calls
 from walkback.proof.ranges import Ranges, Units, together
@@ -53,6 +53,10 @@ class Finder:
         Others are only if nothing leads to them. Those `within` functions begin no others.
         """
         self._prover, self._sure, self._within = prover, sure, within
+        start, end = (column[prover.image.executable != 0] for column in (prover.image.start, prover.image.end))
+        linked = len(start) > 0 and not prover.elf.is_relocatable
+        pointed = pointers_between(prover.elf, start.min(), end.max()) if linked else np.zeros(0, np.uint64)
+        self._pointed = distinct(pointed)
         self._last: _Round | None = None
         self._seen: Scan | None = None
         self._parts = np.zeros(0, np.uint64)
@@ -77,6 +81,7 @@ class Finder:
             places = prover.image.places(self._within, np.ones(len(self._within), np.int64))
             known.targets = known.targets.copy()
             np.bitwise_or.at(known.targets, places >> 3, (1 << (places & 7)).astype(np.uint8))
+        known.pointed = self._pointed
         code, claims = Code(prover.image, known), Claims(sets, table.machine)
         state = State(table.machine, kept_by_calls(table), WORD, aligned=False)
         for _ in range(_PARTS):

@@ -42,6 +42,8 @@ class KnownCode:
     """A bit for each byte of the image that is jumped to."""
     brief: U16 = field(default_factory=lambda: np.zeros(0, np.uint16))
     """For each two bytes of the image the instruction `in_brief` that begins there."""
+    pointed: U64 = field(default_factory=_nothing)
+    """Places in code that data points to, rising; where only symbols and calls say what functions there are."""
 
     def of_calls(self, targets: U64) -> U64:
         """What is known of the function at each address: a row of numbers that all together say what a call does."""

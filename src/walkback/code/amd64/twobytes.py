@@ -31,7 +31,7 @@ def second_map(
         clobber(RCX, out)
         clobber(R11, out)
         out.flow = Flow.SYSTEM
-    elif opcode == 0x07 or opcode == 0x35:
+    elif opcode == 0x07 or opcode == 0x35 or opcode == 0xAA:  # sysret, sysexit and rsm
         out.flow = Flow.RETURN
     elif opcode == 0x0B or opcode == 0xB9 or opcode == 0xFF:
         out.flow = Flow.TRAP
@@ -59,6 +59,8 @@ def second_map(
             clobber(RDX, out)
             if modrm == 0xF9:
                 clobber(RCX, out)
+        elif (modrm == 0xEC and prefix & REP) or (modrm == 0xCA and prefix & (REP | REPNE)):
+            out.flow = Flow.RETURN  # uiret, eretu and erets
     elif opcode & 0xFC == 0x20:  # what stands in the place of ModRM names a register
         modrm = cython.cast(cython.uint, number & 0x3F) | 0xC0
         kind = RM if opcode < 0x22 else 0
