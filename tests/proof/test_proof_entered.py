@@ -270,3 +270,18 @@ def test_code_to_which_data_points_is_not_reached_behind_a_call(tmp_path: Path) 
     [start] = [one for one in table.range_start.tolist() if table.find(one).rule.text("AMD64") == ENTERED]
     behind = table.find(start + 0x18)
     assert behind is None or behind.rule is None or is_missing(behind.rule)
+
+
+@pytest.mark.peers
+def test_what_is_called_with_another_link_register_is_no_function(tmp_path: Path) -> None:
+    """As the function of a profiler on s390x, which the beginnings of others call."""
+    text = functions(
+        __fentry__="aghi %r15, -224; stmg %r14, %r5, 160(%r15); lg %r2, 160(%r15); lgr %r3, %r0; brasl %r14, work;"
+        "lmg %r14, %r5, 160(%r15); aghi %r15, 224; lgr %r1, %r0; br %r1",
+        f="brasl %r0, __fentry__; stmg %r14, %r15, 112(%r15); lay %r15, -160(%r15); brasl %r14, ext;"
+        "lmg %r14, %r15, 272(%r15); br %r14",
+        work="br %r14",
+    )
+    found = described(built(tmp_path, text.replace("@", "%"), str(peer("s390x-as-2.44"))))
+    assert found["__fentry__"] == "NOT_ENTERED"
+    assert found["work"] != "NOT_ENTERED"

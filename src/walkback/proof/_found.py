@@ -12,7 +12,7 @@ if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.base.searching import holds
     from cython.cimports.walkback.code.effects import Effect, Flow
-    from cython.cimports.walkback.code.machines import AARCH64, AMD64
+    from cython.cimports.walkback.code.machines import AARCH64, AMD64, S390X
     from cython.cimports.walkback.proof._along import Along
     from cython.cimports.walkback.proof._walk import Walk
     from cython.cimports.walkback.proof.brief import accessed, changes, skim
@@ -33,7 +33,7 @@ else:
     from walkback.base.growing import Growing
     from walkback.base.searching import holds
     from walkback.code.effects import Effect, Flow
-    from walkback.code.machines import AARCH64, AMD64
+    from walkback.code.machines import AARCH64, AMD64, S390X
     from walkback.proof._along import Along
     from walkback.proof._walk import Walk
     from walkback.proof.brief import accessed, changes, skim
@@ -73,7 +73,7 @@ class Found(NamedTuple):
     tails: U64
     """A range, and an address to which it jumps with the stack as it was at its entry."""
     calls: U64
-    """A range, and an address that it calls."""
+    """A range, an address that it calls, and 1 if the return address goes where the ABI says, else 0."""
     ends: U64
     """Where the code of each range ends, without the padding behind it."""
     straight: U64
@@ -83,7 +83,7 @@ class Found(NamedTuple):
 def found_rules(walk, along, ranges, unit_first, wanted, catching):
     """Walk through the units that are `wanted`; what is `catching` is called only where exceptions go on."""
     seen, rows = np.zeros(len(ranges.start), np.uint16), Growing(5)
-    tails, calls = Growing(2), Growing(2)
+    tails, calls = Growing(2), Growing(3)
     ends, straight = ranges.start.copy(), np.zeros(len(ranges.start), np.uint64)
     for first in range(0, len(unit_first) - 1, _AT_ONCE):  # signals are answered between the kernel's runs
         chosen = slice(first, first + _AT_ONCE)
@@ -227,7 +227,7 @@ def _follow_range(
             if walk.edges.one.flow == Flow.SYSTEM:
                 along.ask(walk.code.data, cython.cast(cython.Py_ssize_t, walk.edges.pos))
             if walk.edges.one.flow == Flow.CALL:
-                calls.add(root, walk.edges.one.target)
+                calls.add(root, walk.edges.one.target, _is_usual_call(walk))
                 # The state is that while the function runs that is called.
                 if not body:
                     body = walk.state.values[walk.state.sp]
@@ -265,6 +265,15 @@ def _overwrites_return(walk: Walk) -> cython.bint:
     if walk.code.machine == AMD64 or (walk.edges.one.flow != Flow.CALL and walk.edges.one.flow != Flow.CALL_INDIRECT):
         return False
     return walk.state.is_return_address(walk.state.ra) and in_frame(walk.state, walk.state.ra) == 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_usual_call(walk: Walk) -> cython.bint:
+    """Whether a call puts the return address where functions expect it: on s390x it may be any register."""
+    return walk.code.machine != S390X or (walk.edges.one.clobbers >> walk.state.ra) & 1 != 0
 
 
 @cython.cfunc

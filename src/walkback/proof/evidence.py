@@ -2,7 +2,7 @@
 
 Only with such evidence a range gets rules. That is one of these:
 
-- it is called by such a range, or by the C library;
+- it is called by such a range, or by the C library, and never with its return address where the ABI has none;
 - it returns with the stack as it was at the entry;
 - it saves registers, and ends so with a jump to a function elsewhere; or puts them back, and jumps anywhere, as long as
   that is not to code which goes on as no function does;
@@ -61,8 +61,10 @@ def judged(prover: Prover, ranges: Ranges, found: Found, starts: Starts, finder:
 
     `BEGINS` stands for the range where the program begins, unless something calls it.
     """
-    calls, tails = _to_beginnings(ranges, found.calls), _to_beginnings(ranges, found.tails)
+    usual = found.calls[:, 2] != 0
+    calls, tails = _to_beginnings(ranges, found.calls[usual]), _to_beginnings(ranges, found.tails)
     passing = _passing(found.seen, calls) | _going_on(found.seen, tails)
+    passing |= are_among(ranges.start, found.calls[~usual, 1])
     wrong = ((found.seen & _WRONG) != 0) | passing
     supported = _supported(prover, ranges, found, starts, finder)
     shown = _shown(prover, ranges, found, starts, supported, calls, tails, wrong)
