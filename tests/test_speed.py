@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "bench"))  # behind the tests, which have names of its own
 
 from against import Compared
 from overtime import page
