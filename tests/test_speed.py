@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).resolve().parent.parent / "bench"))  # behind the tests, which have names of its own
+BENCH = str(Path(__file__).resolve().parent.parent / "bench")
+sys.path.insert(0, BENCH)
 
-from against import Compared
-from overtime import page
+from against import Compared  # noqa: E402
+from overtime import page  # noqa: E402
+
+sys.path.remove(BENCH)  # it has modules that are called as folders of tests are
 
 
 def compared(*ratios: float) -> Compared:
