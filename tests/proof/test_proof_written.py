@@ -195,3 +195,13 @@ def test_a_function_without_an_end_goes_on_in_the_next(end: str, proved: int, tm
     behind = "\n.cfi_endproc\n.size f,.-f\n" + "\n".join(others).replace(";", "\n") + "\n"
     found = verified(text, tmp_path, behind=behind, assembler=str(peer("aarch64-as-2.44")))
     assert found.functions_proved == proved
+
+
+@pytest.mark.parametrize(("binding", "wrong"), [(".weak", 1), (".globl", 0)])
+def test_a_weak_function_of_an_object_may_be_another(binding: str, wrong: int, tmp_path: Path) -> None:
+    """The one there does not return, as a handler that is to be replaced."""
+    text = "sub $8,%rsp; .cfi_def_cfa_offset 16; call hook; .cfi_def_cfa_offset 32; mov %eax,%ecx; add $8,%rsp;"
+    hook = f"{binding} hook; .type hook,@function; hook: .cfi_startproc; 1: jmp 1b; .cfi_endproc;"
+    behind = "\n.cfi_endproc\n.size f,.-f\n" + hook.replace(";", "\n")
+    found = verified(f"{text} .cfi_def_cfa_offset 8; ret", tmp_path, behind=behind)
+    assert found.functions_wrong == wrong

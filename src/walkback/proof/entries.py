@@ -105,6 +105,21 @@ def function_symbols(elf: ElfFile, image: Image, ways: U64) -> U64:
     return distinct(np.concatenate(found))
 
 
+def replaceable_functions(elf: ElfFile, image: Image) -> U64:
+    """The addresses of weak functions of an object: another may run in their place.
+
+    Those of a group of sections are the same in all objects, as templates are.
+    """
+    found = [np.zeros(0, np.uint64)]
+    for index in elf.sections_of_type(layout.SHT_SYMTAB) if elf.is_relocatable else ():
+        symbols = elf.symbols(index)
+        weak = symbols[symbols["info"] >> 4 == layout.STB_WEAK]
+        weak = weak[(weak["section"] != layout.SHN_UNDEF) & (weak["section"] < len(elf.sections))]
+        weak = weak[elf.sections["flags"][weak["section"]] & layout.SHF_GROUP == 0]
+        found.append(image.addresses(weak["value"].astype(np.uint64), weak["section"].astype(np.int32)))
+    return distinct(np.concatenate(found))
+
+
 def _is_alone(ranges: Ranges, ways: U64, machine: Machine) -> Bools:
     """The ranges that are no entries by their first rows, and that no other leads to.
 

@@ -61,15 +61,19 @@ class KnownCode:
 
 
 def known_code(
-    ranges: Ranges, seen: Scan, silent_by_name: Sequence[int], seldom: U64, keeping: U64, again: U64
+    ranges: Ranges, seen: Scan, silent_by_name: Sequence[int], seldom: U64, keeping: U64, again: U64, replaceable: U64
 ) -> KnownCode:
-    """What a first look at the ranges of a table has seen, and which functions are known by their names."""
-    returns = seen.returns | are_among(ranges.start, again)
+    """What a first look at the ranges of a table has seen, and which functions are known by their names.
+
+    Of functions that are `replaceable` the code says nothing.
+    """
+    is_replaceable = are_among(ranges.start, replaceable)
+    returns = seen.returns | are_among(ranges.start, again) | is_replaceable
     may = come_back(ranges, returns, seen.ways, silent_by_name)
     by_name = np.array(silent_by_name, np.uint64)
     silent = distinct(np.concatenate((by_name, ranges.start[~may], _ends(seen, ranges.start))))
     keeping = distinct(keeping)
-    back = may & ~are_among(ranges.start, silent) & ~are_among(ranges.start, keeping)
+    back = may & ~are_among(ranges.start, silent) & ~are_among(ranges.start, keeping) & ~is_replaceable
     start = ranges.start[back]
     others = distinct(seldom[~are_among(seldom, silent) & ~are_among(seldom, start)])
     functions = np.concatenate((silent, others, keeping, start))

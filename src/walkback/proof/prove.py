@@ -18,7 +18,15 @@ from walkback.proof._scan import Scan, bits_at, scan
 from walkback.proof._state import State
 from walkback.proof._walk import Walk
 from walkback.proof.conventions import returning_changed
-from walkback.proof.entries import are_parts, find_entries, function_symbols, named_parts, parts_among, saves_above
+from walkback.proof.entries import (
+    are_parts,
+    find_entries,
+    function_symbols,
+    named_parts,
+    parts_among,
+    replaceable_functions,
+    saves_above,
+)
 from walkback.proof.golang import GoFunctions
 from walkback.proof.image import Image, image_of
 from walkback.proof.known import KnownCode, known_code
@@ -197,7 +205,9 @@ class Prover:
         ocaml = [number for number, name in enumerate(names) if name.startswith("caml") and name in SILENT]
         silent_ocaml = self.image.addresses(table.range_start[ocaml], table.range_section[ocaml])
         silent = [*self.silent, *silent_ocaml.tolist()]
-        known = known_code(ranges, seen._replace(ways=ways), silent, self.seldom, self.keeping, self._go.again)
+        replaceable = replaceable_functions(self.elf, self.image)
+        seen_so = seen._replace(ways=ways)
+        known = known_code(ranges, seen_so, silent, self.seldom, self.keeping, self._go.again, replaceable)
         return known, ways, seen
 
     def names_of_careless(self, table: UnwindTable) -> list[str]:
