@@ -81,21 +81,26 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
     parser.add_argument("--page", type=Path, metavar="FILE", help="draw the ratios of all revisions")
     options = parser.parse_args()
-    revisions = options.revision or [REFERENCE.read_text().split()[0]]
+    reference = REFERENCE.read_text().split()[0]
+    numbers = {revision: commit(revision) for revision in options.revision or [reference]}
+    absent = [revision for revision, number in numbers.items() if number is None]
+    if absent:
+        print(f"{', '.join(absent)}: this clone has no such revision; nothing was compared")
+        sys.exit(bool(options.revision))
     start = time.perf_counter()
-    trees = {revision: built(commit(revision)) for revision in revisions}
+    trees = {revision: built(number) for revision, number in numbers.items() if number is not None}
     print(f"compiled in {time.perf_counter() - start:.0f} s; this revision, the other, the ratio of the two:")
     chosen = [one for one in measures() if options.only in one.what]
-    found: dict[str, list[Compared]] = {revision: [] for revision in revisions}
+    found: dict[str, list[Compared]] = {revision: [] for revision in trees}
     for one in chosen:
         _measure(one, trees, found)
     results = {
-        "revision": commit("HEAD"),
+        "revision": commit("HEAD") or "",
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}",
         "against": [
-            {"revision": revision, "commit": commit(revision), "measures": [_object(one) for one in found[revision]]}
-            for revision in revisions
+            {"revision": revision, "commit": number, "measures": [_object(one) for one in found[revision]]}
+            for revision, number in numbers.items()
         ],
     }
     if options.json:

@@ -15,13 +15,11 @@ from inputs import ROOT
 TREES = ROOT / ".cache" / "revisions"
 
 
-def commit(revision: str) -> str:
-    """The number of a revision."""
+def commit(revision: str) -> str | None:
+    """The number of a revision; None if there is none here, as in a clone without its history."""
     asked = ("git", "-C", str(ROOT), "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     done = subprocess.run(asked, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{revision}: there is no such revision here")
-    return done.stdout.strip()
+    return None if done.returncode else done.stdout.strip()
 
 
 def built(number: str) -> Path:

@@ -113,6 +113,12 @@ def test_functions_without_rules_are_listed(tmp_path: Path) -> None:
     assert [(one.function, one.start, one.size) for one in found.undescribed] == [("bare", 6, 1)]
 
 
+def test_the_part_of_a_function_behind_its_rules_is_listed(tmp_path: Path) -> None:
+    text = "push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; call g; .cfi_endproc; pop %rbx; ret"
+    found = verified(text, tmp_path, behind="\n.size f,.-f\n")
+    assert [(one.function, one.start, one.size) for one in found.undescribed] == [("f", 6, 2)]
+
+
 def of_openssl(name: str) -> tuple[list[tuple[str | None, int, str, str]], set[str]]:
     """Where the library of a wheel has wrong CFAs, and which of its functions are not described."""
     [found] = walkback.verify(wheel(name))
