@@ -232,10 +232,8 @@ class Edges:
         condition: cython.int = self.one.condition
         self.unit.trust = Trust.FULL
         is_bound: cython.bint = self.state.compared == Effect.COMPARE_CONSTANT
-        if not self.state.compared or condition < Condition.EQUAL or (is_bound and condition < Condition.ABOVE):
-            self.lead_to(self.one.target, True)
-            return True
-        if not self.is_compared():
+        is_said: cython.bint = condition >= (Condition.ABOVE if is_bound else Condition.EQUAL)
+        if not self.state.compared or not is_said or not self.is_compared():
             self.lead_to(self.one.target, True)
             return True
         is_out: cython.bint = is_bound and (condition == Condition.ABOVE or condition == Condition.ABOVE_EQUAL)
