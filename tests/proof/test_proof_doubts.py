@@ -20,6 +20,10 @@ JUMPS = (
     "mov %edi,%edi; lea t(%rip),%rax; movslq (%rax,%rdi,4),%rdi; add %rax,%rdi; jmp *%rdi; 3: pop %rbx;"
     ".cfi_restore 3; .cfi_def_cfa_offset 8; ret; .section .rodata; t: .long 3b-t, 3b-t; .text"
 )
+BEFORE = (
+    ".text; others: .cfi_startproc; je 1f; call g; 1: je 1f; call g; 1: ret; .cfi_endproc\n".replace(";", "\n") + HEAD
+)
+"""Behind most calls of `g` is what jumps lead to, as if it did not come back."""
 DOUBTFUL = {
     "a rule that was not restored, where only a call leads otherwise": (SAVES.format(restored="", call="call g;"), 6),
     "a call that does not come back, with other code behind it": (
@@ -72,8 +76,8 @@ DOUBTFUL = {
 @pytest.mark.parametrize("name", DOUBTFUL)
 def test_what_is_right_unless_control_goes_a_doubtful_way_is_assumed(name: str, tmp_path: Path) -> None:
     text, size = DOUBTFUL[name]
-    found = verified(text, tmp_path)
-    assert (found.mismatches, found.assumed, found.functions_proved) == ([], size, 0)
+    found = verified(text, tmp_path, BEFORE)
+    assert (found.mismatches, found.assumed, found.functions_proved) == ([], size, 1)
     assert {why: size for why, size in found.reasons.items() if why not in {"padding", "data"}} == {
         "doubtful-path": size
     }
@@ -81,7 +85,13 @@ def test_what_is_right_unless_control_goes_a_doubtful_way_is_assumed(name: str, 
 
 @pytest.mark.parametrize(
     ("restored", "call", "proved", "wrong"),
-    [(".cfi_restore 3;", "call g;", True, 0), ("", "", False, 6), (".cfi_restore 3;", "", True, 0)],
+    [
+        (".cfi_restore 3;", "call g;", True, 0),
+        ("", "", False, 6),
+        (".cfi_restore 3;", "", True, 0),
+        ("", "call g; nop;", False, 6),
+        ("", "call g; xor %eax,%eax;", False, 6),
+    ],
 )
 def test_a_way_that_fits_or_is_sure_leaves_no_doubt(
     restored: str, call: str, proved: bool, wrong: int, tmp_path: Path

@@ -324,6 +324,24 @@ def test_helpers_without_a_table_may_keep_the_register_that_the_cfa_counts_from(
     assert (found.wrong, set(found.reasons)) == (0, {"cfa-value"})
 
 
+@pytest.mark.parametrize(
+    ("text", "is_wrong"),
+    [
+        ("call g; ret", True),
+        ("call g; hlt", False),
+        ("test %edi,%edi; je 1f; call g; ud2; 1: ret", True),
+        ("push %rax; call g; ret", False),
+        ("call g; .cfi_restore 16; ret", False),
+    ],
+)
+def test_a_row_without_a_caller_is_wrong_where_the_code_returns_to_one(
+    text: str, is_wrong: bool, tmp_path: Path
+) -> None:
+    found = verified(f"nop; .cfi_undefined 16; {text}", tmp_path)
+    found_wrong = [(one.what, one.claimed, one.computed, one.pattern) for one in found.mismatches]
+    assert (found_wrong, found.wrong) == ([("ra", "undefined", "*(CFA-8)", Pattern.NO_CALLER)] * is_wrong, is_wrong)
+
+
 def test_a_function_that_comes_back_need_not_do_so_each_time(tmp_path: Path) -> None:
     text = "test %edi,%edi; je 1f; sub $8,%rsp; .cfi_def_cfa_offset 16; call g; .cfi_def_cfa_offset 8; 1: ret"
     found = verified(text, tmp_path, HELPERS.format("call h") + HEAD)

@@ -103,6 +103,15 @@ def test_a_call_of_s390x_may_save_registers_above_the_stack_pointer(
     assert (found.functions_proved, found.proved == found.reached) == (is_proved, is_proved)
 
 
+@pytest.mark.peers
+@pytest.mark.parametrize(
+    ("machine", "name", "text"), [("aarch64", "x30", "mov x0,x1; ret"), ("s390x", "%r14", "lgr %r2,%r3; br %r14")]
+)
+def test_a_row_without_a_caller_is_wrong_on_each_machine(machine: str, name: str, text: str, tmp_path: Path) -> None:
+    found = verified(f".cfi_undefined {name}; {text}", tmp_path, assembler=peer(f"{machine}-as-2.44"))
+    assert [(one.address, one.what, one.pattern) for one in found.mismatches] == [(4, "ra", "no-caller")]
+
+
 SIGNED = (
     "{sign}; .cfi_negate_ra_state; stp x29,x30,[sp,#-16]!; .cfi_def_cfa_offset 16; .cfi_offset 29,-16;"
     ".cfi_offset 30,-8; bl g; ldp x29,x30,[sp],#16; .cfi_restore 29; .cfi_restore 30; .cfi_def_cfa_offset 0; {check};"

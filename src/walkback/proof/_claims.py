@@ -17,6 +17,7 @@ if cython.compiled:
         INEXPRESSIBLE,
         KEY_B,
         UNCHANGED,
+        UNDEFINED,
         Known,
         Signature,
         Verdict,
@@ -31,6 +32,7 @@ else:
         INEXPRESSIBLE,
         KEY_B,
         UNCHANGED,
+        UNDEFINED,
         Known,
         Signature,
         Verdict,
@@ -92,6 +94,15 @@ class Claims:
                 self.why = verdict >> 8
         self.verdict &= 0xFF
         return self.verdict
+
+    @cython.boundscheck(False)
+    def ends_here(self, state: State, number: cython.Py_ssize_t) -> cython.bint:
+        """Whether a set claims that there is no caller."""
+        entry: cython.Py_ssize_t
+        for entry in range(self.first[number], self.first[number + 1]):
+            if self.target[entry] == state.ra:
+                return self.base[entry] == UNDEFINED
+        return False
 
     @cython.boundscheck(False)
     def is_lost_by_calls(self, state: State, entry: cython.Py_ssize_t) -> cython.bint:

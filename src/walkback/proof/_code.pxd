@@ -31,6 +31,7 @@ cdef class Code:
     # What `look_up` found
     cdef bint is_silent
     cdef bint is_seldom
+    cdef bint comes_back
     cdef bint is_again
     cdef bint is_odd
     cdef long long known_size

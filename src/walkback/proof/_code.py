@@ -108,14 +108,13 @@ class Code:
     def look_up(self, address: cython.ulonglong) -> cython.int:
         """Find what is known of the function at an address, or of the one around it.
 
-        `is_silent` says whether it does not come back, `is_seldom` whether it mostly does not, `is_again` whether it
-        comes back with the return address that it was passed. `changed` has the
-        registers that it changes, as bits, and `broken` those that it never saves, if all that it does is known; then
-        `known_size` has its bytes.
-        `is_odd` is code of this file without a table.
+        `is_silent` says whether it does not come back, `is_seldom` whether it mostly does not, `comes_back` whether it
+        does, and `is_again` whether it does with the return address that it was passed. `changed` has the registers
+        that it changes, as bits, and `broken` those that it never saves, if all that it does is known; then
+        `known_size` has its bytes. `is_odd` is code of this file without a table.
         """
         part: cython.Py_ssize_t = last(self.functions, self.functions.shape[0], address)
-        self.is_silent = self.is_seldom = self.is_again = False
+        self.is_silent = self.is_seldom = self.is_again = self.comes_back = False
         self.changed = _ALL
         self.broken = 0
         self.is_odd = False
@@ -126,6 +125,7 @@ class Code:
                 self.is_silent = self.back[part] == Back.NEVER and away == 0
                 self.is_seldom = self.back[part] == Back.SELDOM and away == 0
                 self.is_again = self.back[part] == Back.AGAIN and away == 0
+                self.comes_back = self.back[part] == Back.ALWAYS and away == 0
                 if away < cython.cast(cython.ulonglong, self.size[part]):
                     self.changed = self.written[part]
                     if self.changed != _ALL and away == 0:
@@ -143,7 +143,7 @@ class Code:
         self.ok = self.will_call(address)
         while self.ok and i < self.calls:
             part: cython.Py_ssize_t = last(self.functions, self.functions.shape[0], self.called[i])
-            if part < 0 or self.functions[part] != self.called[i]:
+            if part < 0 or self.functions[part] != self.called[i] or self.size[part] == 0:
                 self.ok = False
             elif self.back[part] != Back.NEVER:
                 found |= self.read_calls(self.called[i], self.size[part])

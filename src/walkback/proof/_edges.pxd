@@ -70,6 +70,7 @@ cdef class Edges:
     cdef int lead_to(self, unsigned long long address, bint is_sure) except -1 nogil
     cdef int come_to(self, long long place, bint is_sure) except -1 nogil
     cdef bint call(self) except -1 nogil
+    cdef bint leads_alone(self, long long behind) noexcept nogil
     cdef int call_within(self, long long place) except -1 nogil
     cdef bint follow_call(self) except -1 nogil
     cdef int catch(self) except -1 nogil

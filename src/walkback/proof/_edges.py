@@ -350,7 +350,9 @@ class Edges:
         if is_direct and self.code.is_again and self.code.machine != AMD64:
             self.state.set(self.state.ra, passed)
         self.catch()
-        if is_direct and self.code.is_seldom:
+        if is_direct and self.code.comes_back and not self.rows.free and self.leads_alone(self.pos + self.one.length):
+            self.doubt = False
+        elif is_direct and self.code.is_seldom:
             self.unit.trust = Trust.LEAST
         else:
             self.unit.trust = max(self.unit.trust, Trust.SOME)
@@ -361,6 +363,13 @@ class Edges:
             self.leave()
             return False
         return True
+
+    def leads_alone(self, behind: cython.longlong) -> cython.bint:
+        """Whether code is behind a call to which nothing jumps: compilers leave none where the call does not return."""
+        end: cython.longlong = self.unit.code_at + self.unit.end
+        if behind >= end or self.code.targets[behind >> 3] >> (behind & 7) & 1:
+            return False
+        return self.code.filling(behind, end) == 0
 
     def call_within(self, place: cython.longlong) -> cython.int:
         """A call of a place inside of a range comes there with its return address; it may be all that leads there."""

@@ -12,6 +12,7 @@ cdef class Rows:
     cdef Py_ssize_t chain
     # Whether there are no rows, as rules are to be found
     cdef bint free
+    cdef int machine
     # Of the ranges of the table
     cdef const long long[::1] first_row
     cdef const long long[::1] rows
@@ -34,5 +35,7 @@ cdef class Rows:
     cdef int judge(self, long long place) noexcept nogil
     cdef int record(self, long long place, bint is_call) noexcept nogil
     cdef int record_return(self, long long place, long long last) noexcept nogil
+    cdef int record_caller(self, long long place) noexcept nogil
+    cdef int deny(self, long long place, int what) noexcept nogil
     cdef int record_chain(self, long long place, bint is_call) noexcept nogil
     cdef bint suppose(self, long long place) noexcept nogil

@@ -3,8 +3,10 @@
 import cython
 
 if cython.compiled:
+    from cython.cimports.walkback.proof.shown import is_as_entered
     from cython.cimports.walkback.proof.values import Chain, Verdict, Why
 else:
+    from walkback.proof.shown import is_as_entered
     from walkback.proof.values import Chain, Verdict, Why
 
 _END = cython.declare(cython.longlong, 1 << 62)
@@ -15,8 +17,9 @@ _END = cython.declare(cython.longlong, 1 << 62)
 class Rows:
     """Finds the row of a place, and holds its claims against the state there."""
 
-    def __init__(self, claims, state, unit, ranges, chain, free=False):
+    def __init__(self, claims, state, unit, ranges, machine, chain, free=False):
         self.claims, self.state, self.unit, self.chain, self.free = claims, state, unit, chain, free
+        self.machine = machine
         self.first_row = memoryview(ranges.first_row)
         self.rows = memoryview(ranges.rows)
         self.block = memoryview(ranges.block)
@@ -94,11 +97,23 @@ class Rows:
     def record_return(self, place: cython.longlong, last: cython.longlong) -> cython.int:
         """Judge the row of the last byte of a call too, which holds while what it called runs."""
         if self.chain < 0 and place < self.until <= last and self.judge(last) == Verdict.WRONG:
-            with cython.boundscheck(False):
-                self.unit.verdict[place] = Verdict.UNKNOWN if self.unit.assumed else Verdict.WRONG
-                self.unit.what[place] = (
-                    Why.ASSUMPTION if self.unit.assumed else cython.cast(cython.uchar, self.claims.what)
-                )
+            self.deny(place, self.claims.what)
+        return 0
+
+    def record_caller(self, place: cython.longlong) -> cython.int:
+        """A row that claims that there is no caller is wrong where the function returns to it."""
+        wanted: cython.longlong = self.find(place)
+        if self.free or self.chain >= 0 or wanted < 0 or not self.claims.ends_here(self.state, wanted):
+            return 0
+        if is_as_entered(self.state, self.machine):
+            self.deny(place, self.state.ra)
+        return 0
+
+    def deny(self, place: cython.longlong, what: cython.int) -> cython.int:
+        """Keep that a claim is wrong."""
+        with cython.boundscheck(False):
+            self.unit.verdict[place] = Verdict.UNKNOWN if self.unit.assumed else Verdict.WRONG
+            self.unit.what[place] = Why.ASSUMPTION if self.unit.assumed else cython.cast(cython.uchar, what)
         return 0
 
     def record_chain(self, place: cython.longlong, is_call: cython.bint) -> cython.int:

@@ -11,7 +11,7 @@ from walkback.base.arrays import I64, U8, U16, U64, are_among, distinct, ranked
 from walkback.base.bits import WORD
 from walkback.base.dataclass import dataclass
 from walkback.proof._scan import Scan
-from walkback.proof.ranges import Ranges, come_back
+from walkback.proof.ranges import Ranges, come_back, range_at
 from walkback.proof.values import Back, Way
 
 _SELDOM = 8
@@ -76,24 +76,37 @@ def known_code(
     back = may & ~are_among(ranges.start, silent) & ~are_among(ranges.start, keeping) & ~is_replaceable
     start = ranges.start[back]
     others = distinct(seldom[~are_among(seldom, silent) & ~are_among(seldom, start)])
-    functions = np.concatenate((silent, others, keeping, start))
+    outside = _come_back_outside(seen, ranges)
+    outside = outside[~are_among(outside, distinct(np.concatenate((silent, others, keeping, start))))]
+    functions = np.concatenate((silent, others, outside, keeping, start))
     kind = np.full(len(functions), Back.ALWAYS, np.uint8)
     kind[are_among(functions, seldom)] = Back.SELDOM
     kind[are_among(functions, again)] = Back.AGAIN
     kind[: len(silent)] = Back.NEVER
     order = np.argsort(functions, kind="stable")
-    bare = len(silent) + len(others)
+    bare = len(silent) + len(others) + len(outside)
     nothing = np.zeros(len(keeping), np.uint64)
+    sizes = np.concatenate((np.zeros(bare, np.int64), np.ones(len(keeping), np.int64), ranges.size[back]))
+    sizes[:bare][range_at(ranges, functions[:bare]) >= 0] = 1
     return KnownCode(
         functions[order],
         kind[order],
         np.concatenate((np.full(bare, WORD, np.uint64), nothing, seen.written[back]))[order],
         np.concatenate((np.zeros(bare, np.uint64), nothing, seen.kept[back]))[order],
-        np.concatenate((np.zeros(bare, np.int64), np.ones(len(keeping), np.int64), ranges.size[back]))[order],
+        sizes[order],
         seen.named,
         seen.targets,
         seen.brief,
     )
+
+
+def _come_back_outside(seen: Scan, ranges: Ranges) -> U64:
+    """The functions outside of the table that come back, as half of their calls show: no jump leads behind them."""
+    within = range_at(ranges, seen.calls[:, 1])
+    _, target, behind = seen.calls[(within < 0) | (ranges.is_stub[within] != 0)].T
+    goes_on = (behind > 0) & (seen.targets[behind >> 3] >> (behind & 7).astype(np.uint8) & 1 == 0)
+    found, number = ranked(target)
+    return found[np.bincount(number, goes_on) * 2 >= np.bincount(number)]
 
 
 def _ends(seen: Scan, start: U64) -> U64:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from walkback.base.dataclass import dataclass
-from walkback.proof.sets import SIGNED
+from walkback.proof.sets import NO_PLACE, SIGNED
 from walkback.proof.words import CONFLICT, LOST, NOT_KNOWN, UNCHANGED
 
 
@@ -41,6 +41,8 @@ class Pattern(StrEnum):
     """The place where the table has a register holds something else."""
     WRONG_SLOT = "wrong-slot"
     """The register is saved somewhere else."""
+    NO_CALLER = "no-caller"
+    """The table says that the stack ends here, and the code returns to a caller."""
     WRONG_SIGNATURE = "wrong-signature"
     """AArch64: the return address is there, but has another signature than the table says, or none."""
 
@@ -90,6 +92,8 @@ def register_pattern(place: WrongPlace) -> Pattern:
     """The pattern of a register that is not where the table has it."""
     if place.computed == CONFLICT:
         return Pattern.PATHS_DISAGREE
+    if place.claimed == NO_PLACE:
+        return Pattern.NO_CALLER
     if place.claimed.partition(SIGNED)[0] == place.computed.partition(SIGNED)[0]:
         return Pattern.RULE_LATE if place.after else Pattern.WRONG_SIGNATURE
     if place.claimed == UNCHANGED:

@@ -59,7 +59,8 @@ _KINDS = {
 }
 
 SIGNED, SIGNED_BY_B = " signed", " signed by key B"
-_WORDS = {UNCHANGED: "unchanged", UNDEFINED: "undefined", INEXPRESSIBLE: "an expression"}
+NO_PLACE = "undefined"
+_WORDS = {UNCHANGED: "unchanged", UNDEFINED: NO_PLACE, INEXPRESSIBLE: "an expression"}
 
 _Part = tuple[int, int, int]
 """A kind, a register and an offset."""
