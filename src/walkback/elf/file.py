@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     Table = npt.NDArray[np.void]
 
 _LONGEST_LABEL = 80
+_FEW_SECTIONS = 256
+"""Of a file with more, not all names are read to find one."""
+_LONG_NAME = 64
+"""Bytes."""
 _MOST_NOTES = 1 << 14
 
 
@@ -110,7 +114,7 @@ class ElfFile:
         self._ranges.clear()
         self._decompressed.clear()
         self._symbols.clear()
-        for name in ("sections", "segments", "relocation_sections", "sframe"):
+        for name in ("sections", "segments", "relocation_sections", "sframe", "_by_name"):
             self.__dict__.pop(name, None)
 
     def __enter__(self) -> Self:
@@ -212,10 +216,24 @@ class ElfFile:
 
     def sections_named(self, name: str) -> list[int]:
         """The numbers of the sections that have this name."""
+        wanted = name.encode(errors="surrogateescape")
+        if len(self.sections) <= _FEW_SECTIONS and len(wanted) < _LONG_NAME:
+            return list(self._by_name.get(wanted, ()))
         names = self._name_table
         if not names:
             return []
         found: list[int] = self.find_string(names, self.sections["name_offset"], name).tolist()
+        return found
+
+    @cached_property
+    def _by_name(self) -> dict[bytes, list[int]]:
+        """The numbers of the sections by their names, without those that are long or cannot be read."""
+        found: dict[bytes, list[int]] = {}
+        names = self.section_data(self._name_table) if self._name_table else memoryview(b"")
+        for number, offset in enumerate(self.sections["name_offset"].tolist()):
+            name, end, _ = bytes(names[offset : offset + _LONG_NAME]).partition(b"\0")
+            if end:
+                found.setdefault(name, []).append(number)
         return found
 
     def sections_of_type(self, kind: int) -> list[int]:
