@@ -36,7 +36,7 @@ def test_derive_tells_what_it_made_and_what_not_with_the_reason(hello: Path) -> 
 
 def test_in_an_object_a_place_has_its_section(tmp_path: Path) -> None:
     text = run("derive", hello_object(tmp_path), "-o", tmp_path / "s").stdout
-    assert "SFrame version 3 for 0x0 takes 117\n" in text
+    assert "SFrame version 3 takes 117\n" in text
     assert f"  not covered: .text+0x23 {LEAP}\n" in text
 
 

@@ -43,9 +43,10 @@ def print_derived(derived: Derived, limit: int) -> None:
     section, sources = derived.section, derived.read.sources
     known = [f"{printable(one.name)} has {one.bytes} bytes" for one in sources if one.bytes is not None]
     read = [*known, *(_about(one, beside=len(sources) > 1) for one in sources if one.bytes is None)]
+    place = f" for {section.address:#x}" if section.address else ""  # an object has addresses only when it is linked
     click.echo(
-        f"{printable(derived.elf.name)}: {', '.join(read)}; SFrame version {section.version} for "
-        f"{section.address:#x} takes {len(derived.contents)}"
+        f"{printable(derived.elf.name)}: {', '.join(read)}; SFrame version {section.version}{place} takes "
+        f"{len(derived.contents)}"
     )
     click.echo(f"  covered: {_covered(derived)}")
     for its in derived.shares if len(sources) > 1 else ():
