@@ -13,7 +13,7 @@ from walkback.surveys.meanings import MEANINGS as OF_SURVEY
 ENTRY = re.compile(r"^(\w+)(?:\.([\w\s]+))?:(.*(?:\n    .*)*)$", re.MULTILINE)
 KNOWN = {
     "survey": (survey.COLUMNS, OF_SURVEY),
-    "store": (store.COLUMNS | {"names": store.COLUMNS_OF_NAMES}, OF_STORE),
+    "store": (store.EVERY_COLUMN | {"names": store.COLUMNS_OF_NAMES}, OF_STORE),
 }
 
 

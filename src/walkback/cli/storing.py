@@ -115,6 +115,8 @@ class ReplacedObject(TypedDict):
     """The number of blocks replaced."""
     made: int
     """The number of new blocks."""
+    rollups: list[str]
+    """The days and months that were summed up."""
     waiting: int
     """The number of blocks that cannot be deleted yet, because someone is reading them."""
 
@@ -130,15 +132,18 @@ def print_replaced(folder: str, kind: str, done: Replaced, as_json: bool) -> Non
             "segment": done.segment,
             "replaced": len(done.old),
             "made": len(done.blocks),
+            "rollups": list(done.rollups),
             "waiting": done.waiting,
         }
         click.echo(json.dumps(found))
         return
-    if not done.old:
+    if not done.old and not done.rollups:
         click.echo(f"{printable(folder)}: there is nothing to {kind}")
     elif done.blocks:
         click.echo(f"{printable(folder)}: {counted(len(done.old), 'block')} became {len(done.blocks)}")
-    else:
+    elif done.old:
         click.echo(f"{printable(folder)}: {counted(len(done.old), 'block')} expired")
+    if done.rollups:
+        click.echo(f"{printable(folder)}: summed up {', '.join(done.rollups)}")
     if done.waiting:
         click.echo(f"{printable(folder)}: {counted(done.waiting, 'old block')} stay until nobody reads them")

@@ -17,8 +17,8 @@ from walkback.base.text import spelled_out
 from walkback.segments.database import connect, object_column
 from walkback.stacks.distinct import Distinct
 from walkback.store import layout
-from walkback.store.folder import BlockCounts, Name
-from walkback.store.tables import QUICK, Columns, write_tables
+from walkback.store.folder import BlockCounts, Name, Rollup
+from walkback.store.tables import QUICK, Columns, Referred, write_tables
 from walkback.store.tree import GrowingTree, in_preorder
 
 _MOST_HOURS = 24 * 366
@@ -153,26 +153,42 @@ class Builder:
             begin = end
 
     def _tables(self, samples: dict[str, Numbers]) -> dict[str, Columns]:
-        """The tables of one block: what its samples refer to, with rows counted from 0."""
+        """The tables of one block: its samples, and what they refer to."""
+        stack, source, referred = self.referred(samples["stack"], samples["source"])
+        time = samples["time"].view("datetime64[ns]")
+        return {"samples": {**samples, "time": time, "stack": stack, "source": source}, **referred}
+
+    def referred(self, stack: Numbers, source: Numbers) -> tuple[I32, I32, dict[str, Columns]]:
+        """Columns of stacks and sources with rows counted from 0, and the tables that these rows are of."""
         whole = self.stacks.tree()
-        wanted = whole.with_outer(samples["stack"])
+        wanted = whole.with_outer(stack)
         frames, modules, rank = self._frame_tables(_used(whole.frame[wanted], len(self._frames)))
         tree, depth, place = in_preorder(whole, rank, wanted)
-        sources = _used(samples["source"], len(self._sources))
-        stack = samples["stack"]
-        return {
-            "samples": {
-                **samples,
-                "time": samples["time"].view("datetime64[ns]"),
-                # The last place stands for -1: a stack without frames.
-                "stack": np.append(place, np.int32(-1))[stack],
-                "source": _places(sources, len(self._sources))[samples["source"]],
-            },
+        sources = _used(source, len(self._sources))
+        tables = {
             "sources": _source_table(list(self._sources), sources),
             "nodes": {"depth": depth, "frame": tree.frame},
             "frames": frames,
             "modules": modules,
         }
+        # The last place stands for -1: a stack without frames.
+        return np.append(place, np.int32(-1))[stack], _places(sources, len(self._sources))[source], tables
+
+    def take_over(self, found: Referred, *, alike: bool = False) -> tuple[I32, I32]:
+        """The numbers here of stacks and sources of a block, which the stack -1 comes behind.
+
+        Processes and threads of one name, with the same event and labels, are `alike` where their numbers do not count.
+        """
+        modules = [self.module(*module) for module in zip(found.build_id, found.path, strict=True)]
+        frames = self.frames(np.array([*modules, -1], np.int64)[found.module], found.address, found.name.tolist())
+        nodes = np.append(self.stacks.add_tree(found.tree, frames), np.int32(-1))
+        columns = found.sources
+        labels = [tuple(zip(*pair, strict=True)) for pair in zip(columns["keys"], columns["values"], strict=True)]
+        host, process, pid, tid, event = (columns[name].tolist() for name in ("host", "process", "pid", "tid", "event"))
+        if alike:
+            pid = tid = [-1] * len(host)
+        rows = zip(host, process, pid, tid, event, labels, strict=True)
+        return nodes, self.sources(SampleOrigin(*row) for row in rows)
 
     def _frame_tables(self, used: I64) -> tuple[Columns, Columns, I32]:
         """The tables of frames and modules, and the row of each frame."""
@@ -197,14 +213,21 @@ class Builder:
 
 
 def write_manifest(
-    folder: Path, blocks: Mapping[str, BlockCounts], replaces: Iterable[Name] = (), *, names: int = 0
+    folder: Path,
+    blocks: Mapping[str, BlockCounts],
+    replaces: Iterable[Name] = (),
+    *,
+    names: int = 0,
+    rollups: Iterable[Rollup] = (),
 ) -> None:
     """Say what a segment has, and what it takes the place of; `names` is the number of names in its table of them."""
+    sums = {one.span: {"sums": one.sums, "of": sorted(one.of)} for one in rollups}
     described = {
         "version": layout.VERSION,
         "replaces": sorted(replaces),
         "blocks": {hour: asdict(counts) for hour, counts in blocks.items()},
         **({"names": names} if names else {}),
+        **({"sums": sums} if sums else {}),
     }
     (folder / layout.MANIFEST).write_text(json.dumps(described) + "\n")
 

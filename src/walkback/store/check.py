@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,10 @@ from walkback.base.errors import UnreadableError, WalkbackError
 from walkback.base.locks import locked
 from walkback.segments.database import connect
 from walkback.store import layout
-from walkback.store.builder import counted
-from walkback.store.folder import Block, Segment, StoreFolder, live, live_names, missing
+from walkback.store.builder import counted, sum_of
+from walkback.store.folder import Block, Rollup, Segment, StoreFolder, live, live_names, live_rollups, missing
 from walkback.store.names import read_names
-from walkback.store.tables import Contents, read_block
+from walkback.store.tables import Contents, read_block, read_rollup
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -43,14 +43,46 @@ def check(folder: StoreFolder) -> Iterator[Problem]:
         for block in blocks:
             try:
                 if not block.path.is_dir():
-                    raise missing(block)
+                    raise missing("block", block.path)
                 # A damaged file can leave DuckDB in a state in which it reads no other either.
                 with connect() as db:
                     yield from _check_block(db, block)
             except WalkbackError as error:
                 yield Problem(error.file or str(block.path), error.message)
+        for rollup in live_rollups(segments):
+            yield from _check_rollup(rollup, [block for block in blocks if block.name in rollup.of])
         for segment in live_names(segments):
             yield from _check_names(segment)
+
+
+def _check_rollup(rollup: Rollup, blocks: Sequence[Block]) -> Iterator[Problem]:
+    try:
+        if not rollup.path.is_dir():
+            raise missing("rollup", rollup.path)
+        with connect() as db:
+            found = read_rollup(db, rollup)
+    except WalkbackError as error:
+        yield Problem(error.file or str(rollup.path), error.message)
+        return
+    expected = {
+        "samples": sum(block.counts.samples for block in blocks),
+        "weight": sum(block.counts.weight for block in blocks),
+        "first": min(block.counts.first for block in blocks),
+        "last": max(block.counts.last for block in blocks),
+        "sums": rollup.sums,
+    }
+    here = {
+        "samples": int(found.count.sum()),
+        "weight": sum_of(found.weight),
+        "first": int(found.first.min(initial=layout.LAST_NS)),
+        "last": int(found.last.max(initial=0)),
+        "sums": len(found.stack),
+    }
+    for name, count in here.items():
+        if count != expected[name]:
+            yield Problem(
+                str(rollup.path), f"its blocks come to {expected[name]} as its {name}, and here it is {count}"
+            )
 
 
 def _check_names(segment: Segment) -> Iterator[Problem]:
@@ -66,16 +98,24 @@ def _check_names(segment: Segment) -> Iterator[Problem]:
 
 def _check_block(db: DuckDBPyConnection, block: Block) -> Iterator[Problem]:
     found = read_block(db, block)
-    counts = counted(found.time, found.stack, found.weight, len(found.tree), len(found.address))
+    tree = found.referred.tree
+    counts = counted(found.time, found.stack, found.weight, len(tree), len(found.referred.address))
     yield from contradictions(block, found, asdict(counts))
     if (np.diff(found.time) < 0).any():
         yield Problem(str(block.file("samples")), "samples are not in the order of their times")
-    tree = found.tree
     order = np.lexsort((tree.frame, tree.parent))
     same = (np.diff(tree.parent[order]) == 0) & (np.diff(tree.frame[order]) == 0)
     if same.any():
         node = int(order[1:][same].min())
         yield Problem(str(block.file("nodes")), f"node {node} is there twice")
+
+
+def checked_block(db: DuckDBPyConnection, block: Block) -> Contents:
+    """All that a block has; if that is not what its segment says, it is not made to look as if it were."""
+    found = read_block(db, block)
+    for problem in contradictions(block, found, {"samples": len(found.time), "weight": sum_of(found.weight)}):
+        raise UnreadableError(problem.message, file=problem.file)
+    return found
 
 
 def contradictions(block: Block, found: Contents, has: Mapping[str, int]) -> Iterator[Problem]:

@@ -10,21 +10,31 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-import numpy as np
-
 from walkback.base.dataclass import dataclass
-from walkback.base.errors import UnreadableError, WalkbackError
+from walkback.base.errors import WalkbackError
 from walkback.base.locks import locked
 from walkback.base.replace import sync_folder
 from walkback.segments.database import connect
 from walkback.store import layout
-from walkback.store.builder import Builder, SampleOrigin, sum_of, write_manifest
-from walkback.store.check import contradictions
-from walkback.store.folder import Block, BlockCounts, Name, Segment, StoreFolder, live, live_names, replaced_by
+from walkback.store.builder import Builder, write_manifest
+from walkback.store.check import checked_block
+from walkback.store.folder import (
+    Block,
+    BlockCounts,
+    Name,
+    Rollup,
+    Segment,
+    StoreFolder,
+    live,
+    live_names,
+    live_rollups,
+    replaced_by,
+)
 from walkback.store.names import read_names, write_names
 from walkback.store.reading import BlockTables
+from walkback.store.rollups import wanted_rollups, write_rollup
 from walkback.store.staging import Staging, clean
-from walkback.store.tables import SMALL, Contents, read_block
+from walkback.store.tables import SMALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +47,8 @@ class Replaced:
     """What counts no more."""
     blocks: dict[str, BlockCounts]
     """What is new."""
+    rollups: tuple[str, ...]
+    """The days and months that were summed up."""
     waiting: int
     """Blocks that count no more and are still there, because somebody reads."""
 
@@ -71,14 +83,46 @@ def compact(folder: StoreFolder, *, every: bool = False, level: int = SMALL) -> 
             except WalkbackError as error:
                 errors.append(error)
                 names = _MergedNames()
-            if old or names.old:
-                replaces = _replaces(segments, {block.name for block in old} | names.old)
-                write_manifest(staging.path, found, replaces, names=names.rows)
+            gone = {block.name for block in old}
+            left = [block for blocks in hours.values() for block in blocks if block.name not in gone]
+            left += [Block(staging.path / f"{layout.HOUR}{hour}", staging.id, hour, its) for hour, its in found.items()]
+            rollups, outdated = _sum_up(segments, staging, left, level, errors)
+            replaced = gone | names.old | outdated
+            if replaced or rollups:
+                replaces = _replaces(segments, replaced)
+                write_manifest(staging.path, found, replaces, names=names.rows, rollups=rollups)
                 staging.publish()
         waiting = _sweep(folder)
         if errors:
             raise errors[0]
-        return Replaced(staging.id if old or names.old else None, tuple(old), found, waiting)
+        spans = tuple(rollup.span for rollup in rollups)
+        return Replaced(staging.id if replaced or rollups else None, tuple(old), found, spans, waiting)
+
+
+def _sum_up(
+    segments: Sequence[Segment], staging: Staging, blocks: Sequence[Block], level: int, errors: list[WalkbackError]
+) -> tuple[list[Rollup], set[Name]]:
+    """Make the rollups of these blocks that are missing; returns also the names of those that count no more."""
+    names = {block.name for block in blocks}
+    known = [rollup for rollup in live_rollups(segments) if rollup.of <= names]
+    made: list[Rollup] = []
+    for span, its in wanted_rollups(blocks, known):
+        try:
+            rollup = write_rollup(staging.path, staging.id, span, its, [*known, *made], level)
+        except WalkbackError as error:
+            errors.append(error)
+            continue
+        if rollup is not None:
+            made.append(rollup)
+    new = {rollup.span for rollup in made}
+    return made, _outdated(segments, names) | {rollup.name for rollup in known if rollup.span in new}
+
+
+def _outdated(segments: Sequence[Segment], names: AbstractSet[Name]) -> set[Name]:
+    """The rollups that count no more if only these blocks do."""
+    replaced = replaced_by(segments)
+    rollups = [rollup for segment in segments for rollup in segment.rollups]
+    return {rollup.name for rollup in rollups if rollup.name not in replaced and not rollup.of <= names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +155,13 @@ def expire(folder: StoreFolder, before: int) -> Replaced:
         last = before // layout.HOUR_NS
         old = [block for block in live(segments) if (layout.hour_number(block.hour) or 0) < last]
         if not old:
-            return Replaced(None, (), {}, _sweep(folder))
+            return Replaced(None, (), {}, (), _sweep(folder))
+        gone = {block.name for block in old}
+        left = {block.name for block in live(segments)} - gone
         with Staging(folder) as staging:
-            write_manifest(staging.path, {}, _replaces(segments, {block.name for block in old}))
+            write_manifest(staging.path, {}, _replaces(segments, gone | _outdated(segments, left)))
             staging.publish()
-        return Replaced(staging.id, tuple(old), {}, _sweep(folder))
+        return Replaced(staging.id, tuple(old), {}, (), _sweep(folder))
 
 
 def merged(blocks: Iterable[Block]) -> Builder:
@@ -123,22 +169,10 @@ def merged(blocks: Iterable[Block]) -> Builder:
     builder = Builder()
     with connect() as db:
         for block in blocks:
-            _add(builder, block, read_block(db, block))
+            found = checked_block(db, block)
+            nodes, sources = builder.take_over(found.referred)
+            builder.add(found.time, nodes[found.stack], found.weight, sources[found.source], found.end)
     return builder
-
-
-def _add(builder: Builder, block: Block, found: Contents) -> None:
-    # A block that has not what its segment says is not made to look as if it had.
-    for problem in contradictions(block, found, {"samples": len(found.time), "weight": sum_of(found.weight)}):
-        raise UnreadableError(problem.message, file=problem.file)
-    modules = [builder.module(*module) for module in zip(found.build_id, found.path, strict=True)]
-    frames = builder.frames(np.array([*modules, -1], np.int64)[found.module], found.address, found.name.tolist())
-    nodes = np.append(builder.stacks.add_tree(found.tree, frames), np.int32(-1))
-    columns = found.sources
-    labels = [tuple(zip(*pair, strict=True)) for pair in zip(columns["keys"], columns["values"], strict=True)]
-    known = [columns[name].tolist() for name in ("host", "process", "pid", "tid", "event")]
-    sources = builder.sources(SampleOrigin(*row) for row in zip(*known, labels, strict=True))
-    builder.add(found.time, nodes[found.stack], found.weight, sources[found.source], found.end)
 
 
 def _replaces(segments: Sequence[Segment], old: AbstractSet[Name]) -> set[Name]:
@@ -160,7 +194,7 @@ def _sweep(folder: StoreFolder) -> int:
         parts = [part for segment in segments for part in segment.parts.items()]
         dead = [(name, path) for name, path in parts if name in replaced and path.exists()]
         if not alone:
-            return sum(part != layout.NAMES for (_, part), _ in dead)
+            return sum(layout.hour_number(part) is not None for (_, part), _ in dead)
         for name, path in dead:
             taken.take(path, "-".join(name))
         # No block may come back in a crash after what replaces it has gone.

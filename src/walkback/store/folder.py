@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
@@ -20,7 +20,18 @@ from walkback.store import layout
 
 State = tuple[int, int, int]
 Name = tuple[str, str]
-"""A block: the id of its segment, and its hour; or the names of a segment."""
+"""A block: the id of its segment, and its hour; a rollup, with its day or month; or the names of a segment."""
+
+
+class HasTables(Protocol):
+    """A block, or a rollup."""
+
+    @property
+    def tables(self) -> Sequence[str]:
+        """The names of its tables."""
+
+    def file(self, table: str) -> Path:
+        """Where one of its tables is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +68,11 @@ class Block:
         """What no other block is called."""
         return self.segment, self.hour
 
+    @property
+    def tables(self) -> Sequence[str]:
+        """The names of its tables."""
+        return layout.TABLES
+
     def file(self, table: str) -> Path:
         """Where one of its tables is."""
         return self.path / f"{table}.parquet"
@@ -64,10 +80,40 @@ class Block:
     @property
     def size(self) -> int:
         """Bytes of all its tables."""
-        try:
-            return sum(self.file(table).stat().st_size for table in layout.TABLES)
-        except OSError as error:
-            raise unreadable(error, self.path) from None
+        return _size(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Rollup:
+    """The samples of some blocks, summed up."""
+
+    path: Path
+    segment: str
+    span: str
+    """A day or a month."""
+    sums: int
+    """How many rows its table of them has."""
+    of: frozenset[Name]
+    """The blocks."""
+
+    @property
+    def name(self) -> Name:
+        """What no other rollup is called."""
+        return self.segment, self.span
+
+    def file(self, table: str) -> Path:
+        """Where one of its tables is."""
+        return self.path / f"{table}.parquet"
+
+    @property
+    def tables(self) -> Sequence[str]:
+        """The names of its tables."""
+        return layout.TABLES_OF_SUMS
+
+    @property
+    def size(self) -> int:
+        """Bytes of all its tables."""
+        return _size(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +126,7 @@ class Segment:
     blocks: tuple[Block, ...]
     names: int = 0
     """How many names its table of them has; 0 if it has no such table."""
+    rollups: tuple[Rollup, ...] = ()
 
     @property
     def names_file(self) -> Path:
@@ -90,7 +137,8 @@ class Segment:
     def parts(self) -> dict[Name, Path]:
         """All that another segment can take the place of, and where it is."""
         names = {(self.id, layout.NAMES): self.names_file} if self.names else {}
-        return {block.name: block.path for block in self.blocks} | names
+        rollups = {rollup.name: rollup.path for rollup in self.rollups}
+        return {block.name: block.path for block in self.blocks} | rollups | names
 
 
 def live(segments: Sequence[Segment]) -> list[Block]:
@@ -98,6 +146,14 @@ def live(segments: Sequence[Segment]) -> list[Block]:
     replaced = replaced_by(segments)
     found = [block for segment in segments for block in segment.blocks if block.name not in replaced]
     return sorted(found, key=lambda block: (block.hour, block.segment))
+
+
+def live_rollups(segments: Sequence[Segment]) -> list[Rollup]:
+    """The rollups that count: all their blocks do."""
+    replaced = replaced_by(segments)
+    names = {block.name for block in live(segments)}
+    rollups = [rollup for segment in segments for rollup in segment.rollups]
+    return [rollup for rollup in rollups if rollup.name not in replaced and rollup.of <= names]
 
 
 def live_names(segments: Sequence[Segment]) -> list[Segment]:
@@ -181,11 +237,16 @@ class StoreSnapshot:
             held.enter_context(locked(folder.path / layout.LOCK, shared=True))
             segments = folder.segments()
             self.blocks: tuple[Block, ...] = tuple(within(live(segments), since, until))
+            self.summed: Summed = summed(self.blocks, live_rollups(segments), since, until)
+            """The same blocks, with sums in place of those that have them."""
             self.names: tuple[Path, ...] = tuple(one.names_file for one in live_names(segments))
             """The tables of names, the oldest first."""
             for block in self.blocks:
                 if not block.path.is_dir():
-                    raise missing(block)
+                    raise missing("block", block.path)
+            for rollup in self.summed.rollups:
+                if not rollup.path.is_dir():
+                    raise missing("rollup", rollup.path)
             self._held = held.pop_all()
 
     def close(self) -> None:
@@ -199,9 +260,45 @@ class StoreSnapshot:
         self.close()
 
 
-def missing(block: Block) -> UnreadableError:
-    """The error for a block that its segment has and that is not there."""
-    return UnreadableError("this block is missing", file=str(block.path))
+def missing(what: str, path: Path) -> UnreadableError:
+    """The error for a part of a segment that is not there."""
+    return UnreadableError(f"this {what} is missing", file=str(path))
+
+
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """Some blocks, and rollups of others."""
+
+    rollups: tuple[Rollup, ...] = ()
+    blocks: tuple[Block, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.rollups or self.blocks)
+
+
+def summed(blocks: Sequence[Block], rollups: Iterable[Rollup], since: int | None, until: int | None) -> Summed:
+    """The blocks with rollups in place of those whose samples are all from `since` until before `until`."""
+    left = {
+        block.name
+        for block in blocks
+        if (since is None or block.counts.first >= since) and (until is None or block.counts.last < until)
+    }
+    chosen: list[Rollup] = []
+    replaced: set[Name] = set()
+    for rollup in sorted(rollups, key=lambda one: -len(one.of)):
+        if rollup.of <= left:
+            chosen.append(rollup)
+            left -= rollup.of
+            replaced |= rollup.of
+    return Summed(tuple(chosen), tuple(block for block in blocks if block.name not in replaced))
+
+
+def _size(one: HasTables) -> int:
+    files = [one.file(table) for table in one.tables]
+    try:
+        return sum(file.stat().st_size for file in files)
+    except OSError as error:
+        raise unreadable(error, files[0].parent) from None
 
 
 def within(blocks: Iterable[Block], since: int | None, until: int | None) -> list[Block]:
@@ -233,7 +330,17 @@ def _read_segment(path: Path, number: str) -> Segment | None:
             Block(path / f"{layout.HOUR}{_an_hour(hour)}", number, hour, _counts(counts))
             for hour, counts in described["blocks"].items()
         )
-        return Segment(path, number, replaces, blocks, _a_count("names", described.get("names", 0)))
+        rollups = tuple(
+            Rollup(
+                path / layout.SUMS / _a_span(span),
+                number,
+                span,
+                _a_count("sums", rollup["sums"]),
+                frozenset((_an_id(segment), _an_hour(hour)) for segment, hour in rollup["of"]),
+            )
+            for span, rollup in described.get("sums", {}).items()
+        )
+        return Segment(path, number, replaces, blocks, _a_count("names", described.get("names", 0)), rollups)
 
     return read_description(file, "segment", segment)
 
@@ -245,7 +352,15 @@ def _an_id(text: object) -> str:
 
 
 def _a_part(text: object) -> str:
-    return layout.NAMES if text == layout.NAMES else _an_hour(text)
+    if text == layout.NAMES:
+        return layout.NAMES
+    return _a_span(text) if layout.is_span(text) else _an_hour(text)
+
+
+def _a_span(text: object) -> str:
+    if not layout.is_span(text):
+        raise ValueError(text)
+    return str(text)
 
 
 def _an_hour(text: object) -> str:

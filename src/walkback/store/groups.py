@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from walkback.base.dataclass import dataclass
 from walkback.segments.database import connect
-from walkback.store.folder import Block
+from walkback.store.folder import Summed
 from walkback.store.reading import BlockTables
 from walkback.store.sums import Wanted, column_of
 
@@ -23,19 +21,19 @@ class Group:
     """The number of samples."""
 
 
-def groups(blocks: Sequence[Block], wanted: Wanted, by: str) -> list[Group]:
+def groups(chosen: Summed, wanted: Wanted, by: str) -> list[Group]:
     """The samples that are wanted, by "host", by "process", or by a label; the heaviest first.
 
     `label:host` is the label of that name.
     """
-    if not blocks:
+    if not chosen:
         return []
     with connect() as connection:
-        tables = BlockTables(connection, blocks)
-        samples = f"(SELECT * FROM {tables.scan('samples')} WHERE {wanted.of_times or 'true'})"
+        tables = BlockTables(connection, [*chosen.rollups, *chosen.blocks])
+        samples = tables.counted_samples(len(chosen.rollups), wanted.of_times)
         picked = f"SELECT block, row AS source, {column_of(by)} AS value FROM {tables.scan('sources')}"
         found = tables.ask(
-            f"""SELECT value, CAST(sum(weight) AS VARCHAR) AS weight, CAST(count(*) AS BIGINT) AS count
+            f"""SELECT value, CAST(sum(weight) AS VARCHAR) AS weight, CAST(sum(count) AS BIGINT) AS count
             FROM {samples} JOIN ({picked} WHERE {wanted.of_sources or "true"}) USING (block, source)
             GROUP BY value ORDER BY sum(weight) DESC, value"""
         )

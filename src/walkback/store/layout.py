@@ -6,10 +6,11 @@ DIR/compact.lock                                   held by who compacts or expir
 DIR/staging/<id>/                                  what is not finished; locked while its writer lives
 DIR/segment=<id>/segment.json                      what one append or compaction made, and which blocks it replaces
 DIR/segment=<id>/hour=2026-11-21T13/<table>.parquet    one block: the samples of an hour, and all they refer to
+DIR/segment=<id>/sums/2026-11-21/<table>.parquet   one rollup: the sums of the blocks of a day, or of a month, 2026-11
 DIR/segment=<id>/names.parquet                     what code is called, by build ID: what no earlier segment had
 
-A block refers to nothing outside of it. Its numbers of stacks, frames, modules and sources are rows of its own tables,
-from 0.
+A block refers to nothing outside of it, and a rollup neither. Its numbers of stacks, frames, modules and sources are
+rows of its own tables, from 0.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ COMPACT_LOCK: Final = "compact.lock"
 STAGING: Final = "staging"
 SEGMENT: Final = "segment="
 HOUR: Final = "hour="
+SUMS: Final = "sums"
 MANIFEST: Final = "segment.json"
 NAMES_FILE: Final = "names.parquet"
 NAMES: Final = "names"
@@ -53,6 +55,13 @@ COLUMNS: Final = {
 }
 """The tables of a block: each column and its type; `meanings` describes them."""
 TABLES: Final = tuple(COLUMNS)
+COLUMNS_OF_SUMS: Final = {
+    "sums": {"stack": "INTEGER", "source": "INTEGER", "end": "UTINYINT", "weight": "BIGINT", "count": "BIGINT"},
+    "times": {"first": "TIMESTAMP_NS", "last": "TIMESTAMP_NS"},
+}
+"""The tables that a rollup has in place of its samples."""
+TABLES_OF_SUMS: Final = (*COLUMNS_OF_SUMS, *TABLES[1:])
+EVERY_COLUMN: Final = COLUMNS | COLUMNS_OF_SUMS
 COLUMNS_OF_NAMES: Final = {"build_id": "VARCHAR", "steps": "UBIGINT[]", "reaches": "UINTEGER[]", "calls": "VARCHAR"}
 """A row has all names of one file, by rising address: so they take less room than in rows of their own.
 
@@ -64,6 +73,9 @@ with more is of one address: the calls that are inlined there, innermost first, 
 _ID = re.compile(r"[0-9a-f]{24}")
 _HOUR = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}")
 _HOUR_FORM: Final = "%Y-%m-%dT%H"
+_DAY_END: Final = len("2026-11-21")
+_MONTH_END: Final = len("2026-11")
+_SPAN = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2})?")
 
 
 def is_id(text: object) -> bool:
@@ -74,6 +86,16 @@ def is_id(text: object) -> bool:
 def hour_name(number: int) -> str:
     """The name of an hour, in UTC; `number` counts hours since 1970."""
     return datetime.fromtimestamp(number * 3600, UTC).strftime(_HOUR_FORM)
+
+
+def spans_of(hour: str) -> tuple[str, str]:
+    """The day and the month of an hour."""
+    return hour[:_DAY_END], hour[:_MONTH_END]
+
+
+def is_span(text: object) -> bool:
+    """Whether something can be the name of a day or a month."""
+    return isinstance(text, str) and _SPAN.fullmatch(text) is not None
 
 
 def hour_number(name: object) -> int | None:

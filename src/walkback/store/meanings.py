@@ -20,6 +20,12 @@ frames.address: The address to look up, as numbered in the file; for a caller, i
 frames.name: Only if it could not be looked up later.
 modules.build_id: In hexadecimal; NULL if there is none.
 modules.path: Where the file was.
+sums: Of a rollup, in place of its samples; sorted by source and stack.
+sums.stack source end: As in `samples`.
+sums.weight: Of all samples together.
+sums.count: The number of samples.
+times: A row for each row of `sources`.
+times.first last: When the first sample was taken, and the last. UTC.
 names: A row for each file, sorted by build ID: its functions and inlined calls, by rising address.
 names.build_id: In hexadecimal.
 names.steps: Where each function begins, as numbered in the file, or the address of inlined calls; counted from the

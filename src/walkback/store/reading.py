@@ -19,25 +19,43 @@ from walkback.store import layout
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from walkback.store.folder import Block
+    from walkback.store.folder import HasTables
 
 MISSING = -1
 """Stands for NULL in columns of numbers."""
 
 
 class BlockTables:
-    """The tables of some blocks; rows have the number of their block."""
+    """The tables of some blocks, or rollups; rows have the number of their block."""
 
-    def __init__(self, connection: DuckDBPyConnection, blocks: Sequence[Block]) -> None:
+    def __init__(self, connection: DuckDBPyConnection, blocks: Sequence[HasTables], number: int = 0) -> None:
+        """The first has this number."""
         self.connection = connection
         self.blocks = blocks
+        self._number = number
 
     def scan(self, table: str) -> str:
         """What stands behind FROM: the rows of a table, with `block` and `row`."""
-        columns = cast_columns(layout.COLUMNS[table])
+        columns = cast_columns(layout.EVERY_COLUMN[table])
         files = ", ".join(sql_path(block.file(table)) for block in self.blocks)
         source = f"read_parquet([{files}], hive_partitioning = false, file_row_number = true)"
-        return f"(SELECT CAST(file_index AS BIGINT) AS block, file_row_number AS row, {columns} FROM {source})"
+        block = f"CAST(file_index + {self._number} AS BIGINT) AS block"
+        return f"(SELECT {block}, file_row_number AS row, {columns} FROM {source})"
+
+    def counted_samples(self, rollups: int, times: str) -> str:
+        """The same of samples with a `count`, 1 each, and of sums; the first blocks are `rollups`.
+
+        `times` is a condition on samples, which all those of the rollups meet.
+        """
+        sums = BlockTables(self.connection, self.blocks[:rollups])
+        samples = BlockTables(self.connection, self.blocks[rollups:], rollups)
+        columns = 'block, stack, source, "end", weight'
+        parts = []
+        if sums.blocks:
+            parts.append(f"SELECT {columns}, count FROM {sums.scan('sums')}")
+        if samples.blocks:
+            parts.append(f"SELECT {columns}, 1 AS count FROM {samples.scan('samples')} WHERE {times or 'true'}")
+        return f"({' UNION ALL '.join(parts)})"
 
     def ask(self, query: str) -> dict[str, Any]:
         """The columns of an answer; text may be missing in them, numbers may not."""
@@ -51,9 +69,9 @@ class BlockTables:
     def first_wrong(self) -> str | None:
         """The first file that is not what it should be, after something could not be read."""
         return first_unreadable(
-            (block.file(table), columns, BlockTables(self.connection, [block]).scan(table))
+            (block.file(table), layout.EVERY_COLUMN[table], BlockTables(self.connection, [block]).scan(table))
             for block in self.blocks
-            for table, columns in layout.COLUMNS.items()
+            for table in block.tables
         )
 
     def read(self, table: str, *columns: str) -> BlockColumns:

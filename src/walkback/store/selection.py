@@ -79,7 +79,7 @@ class Selection:
     def sums(self) -> Sums:
         """The samples by stack, without names."""
         with self._snapshot(since=self.wanted.since, until=self.wanted.until) as snapshot:
-            return sums(snapshot.blocks, self.wanted, snapshot.names)
+            return sums(snapshot.summed, self.wanted, snapshot.names)
 
     def profile(self) -> Profile:
         """The samples summed up, with names: what `FORMATS` write."""
@@ -120,7 +120,7 @@ class Selection:
     def by(self, name: str) -> list[Group]:
         """The weight of each "host", of each "process", or of each value of a label; "label:host" is the label host."""
         with self._snapshot(since=self.wanted.since, until=self.wanted.until) as snapshot:
-            return groups(snapshot.blocks, self.wanted, name)
+            return groups(snapshot.summed, self.wanted, name)
 
     def through(self, function: str | re.Pattern[str] | Callable[[str], bool]) -> Through:
         """The stacks through a function: of this name, or whose name the pattern is found in."""

@@ -44,7 +44,7 @@ class Database:
         """With `allow_files` a query may read files that are not of the store."""
         self._naming = naming
         self._names = snapshot.names
-        blocks = snapshot.blocks
+        self._blocks = blocks = snapshot.blocks
         self._late: dict[str, Callable[[], None]] = {}
         with ExitStack() as opened:
             self._connection = opened.enter_context(apart())
@@ -125,7 +125,7 @@ class Database:
         self._connection.execute(f"CREATE VIEW {name} AS {query.format(f'{name}_columns')}")
 
     def _make_blocks(self) -> None:
-        blocks = self._tables.blocks
+        blocks = self._blocks
         columns = {
             "block": np.arange(len(blocks)),
             "segment": object_column([block.segment for block in blocks]),

@@ -7,7 +7,7 @@ common ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from walkback.base.text import spelled_out, sql_text
 from walkback.segments.database import connect
 from walkback.stacks.distinct import Distinct
 from walkback.store.builder import sum_of
-from walkback.store.folder import Block
+from walkback.store.folder import Summed
 from walkback.store.layout import LAST_NS, MOST_WEIGHT
 from walkback.store.names import NOTHING, KeptNames, read_names
 from walkback.store.reading import MISSING, BlockColumns, BlockTables
@@ -133,20 +133,21 @@ def forest(tables: BlockTables, names: Sequence[Path]) -> Forest:
     return Forest(tree.tree(), frames, BlockColumns(nodes.first, [here], nodes.files))
 
 
-def sums(blocks: Sequence[Block], wanted: Wanted, names: Sequence[Path] = ()) -> Sums:
-    """The samples of these blocks that are wanted, summed up."""
-    if not blocks:
+def sums(chosen: Summed, wanted: Wanted, names: Sequence[Path] = ()) -> Sums:
+    """The samples of these blocks that are wanted, summed up; all those of the rollups are of the times wanted."""
+    if not chosen:
         none = np.zeros(0, np.int64)
         frames = StoredFrames([], none, none.astype(np.uint64), [], none)
         weights = none.astype(np.uint64)
         return Sums(GrowingTree().tree(), frames, [], [], none, none, none.astype(np.uint8), weights, weights, 0, 0)
     with connect() as connection:
-        tables = BlockTables(connection, blocks)
+        tables = BlockTables(connection, [*chosen.rollups, *chosen.blocks])
         sources = _Sources(tables, wanted)
-        found = _summed(tables, wanted, sources)
+        found = _summed(tables, len(chosen.rollups), wanted, sources)
+        times = list(_times(tables, len(chosen.rollups), wanted, sources))
         trees = forest(tables, names)
     rows = _together(trees.find(found["block"], found["stack"]), found)
-    first, last = int(found["first"][0]), int(found["last"][0])
+    first, last = min((one for one, _ in times), default=0), max((one for _, one in times), default=0)
     return Sums(trees.tree, trees.frames, sources.processes, sources.events, *rows, first, last)
 
 
@@ -173,19 +174,18 @@ class _Sources:
         self.processes = [str(name or "") for name in processes]
         self.events = [str(name) for name in dict.fromkeys(found["event"].tolist()) if name]
         self.all = not condition
-        self.block, self.row = found["block"], found["row"]
+        picked = {"block": found["block"], "source": found["row"], "process": self.process}
+        tables.connection.register("picked", picked)
 
 
-def _summed(tables: BlockTables, wanted: Wanted, sources: _Sources) -> dict[str, Any]:
+def _summed(tables: BlockTables, rollups: int, wanted: Wanted, sources: _Sources) -> dict[str, Any]:
     """A row for each stack of a block, process and end."""
-    picked = {"block": sources.block, "source": sources.row, "process": sources.process}
-    tables.connection.register("picked", picked)
-    samples = f"(SELECT * FROM {tables.scan('samples')}{f' WHERE {wanted.of_times}' if wanted.of_times else ''})"
+    samples = tables.counted_samples(rollups, wanted.of_times)
     # A sample whose source is missing is not left out, but an error.
     rows = f"{samples} {'LEFT' if sources.all else 'INNER'} JOIN picked USING (block, source)"
     query = f"""
         SELECT block, coalesce(stack, {MISSING}) AS stack, coalesce(process, {MISSING}) AS process, "end",
-            CAST(least(sum(weight), {2**64 - 1}) AS UBIGINT) AS weight, CAST(count(*) AS UBIGINT) AS count
+            CAST(least(sum(weight), {2**64 - 1}) AS UBIGINT) AS weight, CAST(sum(count) AS UBIGINT) AS count
         FROM {rows} GROUP BY ALL
         """
     found = tables.ask(query)
@@ -195,9 +195,28 @@ def _summed(tables: BlockTables, wanted: Wanted, sources: _Sources) -> dict[str,
         raise UnreadableError(
             f"together these samples weigh more than {MOST_WEIGHT}, which is the most that is summed up"
         )
+    return found
+
+
+def _times(tables: BlockTables, rollups: int, wanted: Wanted, sources: _Sources) -> Iterator[tuple[int, int]]:
+    """The times of the first and the last sample, of rollups and of blocks."""
+    summed, blocks = (
+        BlockTables(tables.connection, part, number)
+        for part, number in ((tables.blocks[:rollups], 0), (tables.blocks[rollups:], rollups))
+    )
     # Asked with the sums this would take as long as these; alone, and of all sources, it is mostly in the footers.
-    first, last = (f'coalesce(epoch_ns({which}("time")), 0)' for which in ("min", "max"))
-    return found | tables.ask(f"SELECT {first} AS first, {last} AS last FROM {samples if sources.all else rows}")
+    picked = "" if sources.all else "JOIN picked USING (block, source)"
+    asked = []
+    if summed.blocks:
+        asked.append(("first", "last", f"(SELECT *, row AS source FROM {summed.scan('times')})"))
+    if blocks.blocks:
+        asked.append(("time", "time", f"(SELECT * FROM {blocks.scan('samples')} WHERE {wanted.of_times or 'true'})"))
+    for first, last, rows in asked:
+        ends = f'min("{first}") AS first, max("{last}") AS last FROM {rows} {picked}'
+        found = tables.ask(
+            f"SELECT epoch_ns(first) AS first, epoch_ns(last) AS last FROM (SELECT {ends}) WHERE first NOTNULL"
+        )
+        yield from zip(found["first"].tolist(), found["last"].tolist(), strict=True)
 
 
 def frames_of(tables: BlockTables, names: Sequence[Path]) -> tuple[StoredFrames, BlockColumns]:

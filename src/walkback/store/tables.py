@@ -14,7 +14,7 @@ from walkback.base.errors import UnreadableError
 from walkback.base.text import sql_text
 from walkback.segments.database import plain_column, plain_path, readable, sql_path, writable
 from walkback.store import layout
-from walkback.store.folder import Block
+from walkback.store.folder import Block, HasTables, Rollup
 from walkback.store.tree import StackTree, from_preorder
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ _WRITTEN = {
     "nodes": "depth, frame",
     "frames": "nullif(module, -1)::INTEGER AS module, address, name::VARCHAR AS name",
     "modules": "build_id::VARCHAR AS build_id, path::VARCHAR AS path",
+    "sums": 'nullif(stack, -1)::INTEGER AS stack, source, "end", weight, count',
+    "times": "first, last",
 }
 _READ = {
     "samples": 'epoch_ns(time) AS time, coalesce(stack, -1)::INTEGER AS stack, weight, source, "end"',
@@ -42,11 +44,13 @@ _READ = {
     "nodes": "depth, frame",
     "frames": "coalesce(module, -1)::INTEGER AS module, address, name",
     "modules": "build_id, path",
+    "sums": 'coalesce(stack, -1)::INTEGER AS stack, source, "end", weight, count',
+    "times": "epoch_ns(first) AS first, epoch_ns(last) AS last",
 }
 # Version 2 of Parquet has differences of numbers: good where they rise, bad for the frames of nodes.
 _SORTED = "PARQUET_VERSION V2, "
 _WHOLE = "ROW_GROUP_SIZE 1048576, "
-_OPTIONS = {"samples": _SORTED, "sources": "", "nodes": _WHOLE, "frames": _SORTED + _WHOLE, "modules": ""}
+_OPTIONS = {"samples": _SORTED, "nodes": _WHOLE, "frames": _SORTED + _WHOLE, "sums": _SORTED}
 
 QUICK, SMALL = 6, 19
 """Levels of compression: for what is appended, and for what is compacted."""
@@ -59,7 +63,7 @@ def write_tables(db: DuckDBPyConnection, folder: Path, tables: Mapping[str, Colu
     for table, columns in tables.items():
         file = sql_text(plain_path(folder / f"{table}.parquet"))
         most = min(level, _SAMPLES_LEVEL) if table == "samples" else level
-        options = f"FORMAT parquet, {_OPTIONS[table]}COMPRESSION zstd, COMPRESSION_LEVEL {most}"
+        options = f"FORMAT parquet, {_OPTIONS.get(table, '')}COMPRESSION zstd, COMPRESSION_LEVEL {most}"
         db.register("written", dict(columns))
         try:
             with writable(folder):
@@ -68,7 +72,7 @@ def write_tables(db: DuckDBPyConnection, folder: Path, tables: Mapping[str, Colu
             db.unregister("written")
 
 
-def read_table(db: DuckDBPyConnection, block: Block, table: str) -> dict[str, Any]:
+def read_table(db: DuckDBPyConnection, block: HasTables, table: str) -> dict[str, Any]:
     """The columns of a table of a block, in the order of its rows; -1 where a number is not there."""
     file = block.file(table)
     query = f"SELECT {_READ[table]} FROM read_parquet({sql_path(file)}, hive_partitioning=false)"
@@ -81,14 +85,9 @@ def read_table(db: DuckDBPyConnection, block: Block, table: str) -> dict[str, An
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
-    """All that a block has; every number that refers to a row is a number of one."""
+class Referred:
+    """What samples, or their sums, refer to; every number that refers to a row is a number of one."""
 
-    time: I64
-    stack: I32
-    weight: I64
-    source: I32
-    end: U8
     sources: dict[str, Any]
     tree: StackTree
     module: I32
@@ -98,19 +97,62 @@ class Contents:
     path: Numbers
 
 
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """All that a block has."""
+
+    time: I64
+    stack: I32
+    weight: I64
+    source: I32
+    end: U8
+    referred: Referred
+
+
+@dataclass(frozen=True, slots=True)
+class SummedContents:
+    """All that a rollup has."""
+
+    stack: I32
+    source: I32
+    end: U8
+    weight: I64
+    count: I64
+    first: I64
+    """The time of the first sample of each source."""
+    last: I64
+    referred: Referred
+
+
 def read_block(db: DuckDBPyConnection, block: Block) -> Contents:
     """Everything, checked."""
-    found = {table: read_table(db, block, table) for table in layout.TABLES}
-    samples, sources, frames, modules = (found[table] for table in ("samples", "sources", "frames", "modules"))
-    nodes = found["nodes"]
+    referred, samples = _read_referred(db, block), read_table(db, block, "samples")
+    _check_references(samples, referred, block.file("samples"))
+    return Contents(**samples, referred=referred)
+
+
+def read_rollup(db: DuckDBPyConnection, rollup: Rollup) -> SummedContents:
+    """Everything, checked."""
+    referred, sums, times = _read_referred(db, rollup), read_table(db, rollup, "sums"), read_table(db, rollup, "times")
+    _check_references(sums, referred, rollup.file("sums"))
+    if len(times["first"]) != len(referred.sources["pid"]):
+        raise UnreadableError("there is not a row for each source", file=str(rollup.file("times")))
+    return SummedContents(**sums, **times, referred=referred)
+
+
+def _read_referred(db: DuckDBPyConnection, block: HasTables) -> Referred:
+    sources, nodes, frames, modules = (read_table(db, block, table) for table in layout.TABLES[1:])
     try:
         tree = from_preorder(nodes["depth"], nodes["frame"], len(frames["address"]))
     except UnreadableError as error:
         raise error.within(file=str(block.file("nodes"))) from None
-    _refer(samples["stack"], -1, len(tree), "stack", block.file("samples"))
-    _refer(samples["source"], 0, len(sources["pid"]), "source", block.file("samples"))
     _refer(frames["module"], -1, len(modules["path"]), "module", block.file("frames"))
-    return Contents(**samples, sources=sources, tree=tree, **frames, **modules)
+    return Referred(sources, tree, **frames, **modules)
+
+
+def _check_references(rows: Columns, referred: Referred, file: Path) -> None:
+    _refer(rows["stack"], -1, len(referred.tree), "stack", file)
+    _refer(rows["source"], 0, len(referred.sources["pid"]), "source", file)
 
 
 def _refer(column: Numbers, least: int, count: int, what: str, file: Path) -> None:
