@@ -158,16 +158,20 @@ def indirect(name: str, operands: list[str]) -> str:
     return "CALL_INDIRECT" if name == "basr" else "JUMP_INDIRECT"
 
 
+def always(text: Text, address: int) -> tuple[str, str, int]:
+    """Where a jump or a call goes; `bras` with another register than that for calls jumps over numbers behind it."""
+    target = int(text.operands[-1], 16)
+    flow = "JUMP" if text.name == "bras" and text.operands[0] != "%r14" else FLOWS[text.name]
+    return ("TRAP", "OTHER", 0) if text.name in {"j", "jg"} and target == address + 2 else (flow, "OTHER", target)
+
+
 def flow(text: Text, address: int) -> tuple[str, str, int] | None:
     """Where a direct branch, a jump or a return goes: flow, condition and target; None of what goes on."""
     name, operands = text
     if name in {"lpsw", "pr", "br", "b", "basr", "svc"}:
         return indirect(name, operands), "OTHER", 0
     if name in FLOWS:
-        target = int(operands[-1], 16)
-        if FLOWS[name] == "JUMP" and target == address + 2:
-            return "TRAP", "OTHER", 0
-        return FLOWS[name], "OTHER", target
+        return always(text, address)
     if (found := COMPARED_JUMP.fullmatch(name)) is not None and found[3] == "j":
         if operands[-2] == "14" and not found[4]:
             return "JUMP", "OTHER", int(operands[-1], 16)

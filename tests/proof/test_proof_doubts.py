@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
+import walkback
 from proof.assembled import HEAD, verified
 
 if TYPE_CHECKING:
@@ -89,7 +91,6 @@ def test_what_is_right_unless_control_goes_a_doubtful_way_is_assumed(name: str, 
         (".cfi_restore 3;", "call g;", True, 0),
         ("", "", False, 6),
         (".cfi_restore 3;", "", True, 0),
-        ("", "call g; nop;", False, 6),
         ("", "call g; xor %eax,%eax;", False, 6),
     ],
 )
@@ -98,6 +99,39 @@ def test_a_way_that_fits_or_is_sure_leaves_no_doubt(
 ) -> None:
     found = verified(SAVES.format(restored=restored, call=call), tmp_path)
     assert (found.proved == found.reached, found.assumed, found.wrong) == (proved, 0, wrong)
+
+
+TABLE = "cmpl $1,%edi; ja 3f; movl %edi,%edi; lea t(%rip),%rax; movslq (%rax,%rdi,4),%rdi; add %rax,%rdi; jmp *%rdi;"
+PUSHES = "1: push %rax; .cfi_def_cfa_offset 16; call die; .cfi_def_cfa_offset 8;"
+BEHIND_A_CALL = {
+    "a case": f"{TABLE} {PUSHES} 2: mov %esi,%eax; ret; 3: ret; .section .rodata; t: .long 1b-t, 2b-t; .text",
+    "a label whose address is taken": f"jmp *(%rdi); {PUSHES} 2: mov %esi,%eax; ret; .data; .quad 1b, 2b; .text",
+    "a branch, behind padding": f"test %edi,%edi; je 2f; {PUSHES} nopl 0(%rax); 2: ret",
+}
+
+
+@pytest.mark.parametrize("name", BEHIND_A_CALL)
+def test_what_is_behind_a_call_may_be_reached_another_way_only(name: str, tmp_path: Path) -> None:
+    found = verified(BEHIND_A_CALL[name], tmp_path)
+    assert found.mismatches == []
+    assert set(found.reasons) <= {"doubtful-path", "no-path", "indirect-jump", "padding", "assumption"}
+
+
+def test_a_landing_pad_behind_a_call_may_be_reached_by_exceptions_only(tmp_path: Path) -> None:
+    source = tmp_path / "pad.s"
+    source.write_text(PAD.replace(";", "\n"))
+    subprocess.run(["as", "-o", tmp_path / "pad.o", source], check=True)
+    [found] = walkback.verify(tmp_path / "pad.o")
+    assert found.mismatches == []
+
+
+PAD = """.text; .globl f; .type f,@function; f: .cfi_startproc; .cfi_personality 0x9b,DW.ref; .cfi_lsda 0x1b,table
+sub $8,%rsp; .cfi_def_cfa_offset 16; b: call may; e: test %eax,%eax; je 2f; push %rax; .cfi_def_cfa_offset 24; call die
+.cfi_def_cfa_offset 16; l: add $8,%rsp; .cfi_def_cfa_offset 8; ret; .cfi_def_cfa_offset 16; 2: add $8,%rsp
+.cfi_def_cfa_offset 8; ret; .cfi_endproc; .size f,.-f; .section .gcc_except_table,"a"; table: .byte 0xff,0xff,1
+.uleb128 9f-8f; 8: .uleb128 b-f; .uleb128 e-b; .uleb128 l-f; .uleb128 0; 9: .data; DW.ref: .quad personality
+.section .note.GNU-stack,"",@progbits
+"""
 
 
 def test_a_branch_that_cannot_be_leads_to_the_part_of_another_function(tmp_path: Path) -> None:

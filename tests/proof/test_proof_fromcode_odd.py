@@ -16,6 +16,7 @@ from peers import peer
 from walkback.elf import ElfFile
 from walkback.elf.machines import machine_of
 from walkback.sections.reading import read_tables
+from walkback.symbols import SymbolIndex
 from walkback.table.rule import PartKind, Reason
 from walkback.walking.moduletable import module_table
 
@@ -251,3 +252,41 @@ def test_a_part_that_code_in_front_may_fall_into_has_no_rules_of_that(end: str, 
     [code] = elf.sections_named(".text")
     found = table_of(elf).find(int(elf.sections["addr"][code]) + 18)
     assert found is None or found.rule.cfa.kind == PartKind.INEXPRESSIBLE
+
+
+def has_rules(elf: ElfFile, name: str) -> bool:
+    [(_, address)] = SymbolIndex(elf).lookup(name)
+    found = table_of(elf).find(address)
+    return found is not None and found.rule.cfa.kind != PartKind.INEXPRESSIBLE
+
+
+@pytest.mark.parametrize(("moves", "is_right"), [("sub %rax,%rsp", False), ("nop", True)])
+def test_callers_of_what_moves_the_stack_have_no_rules_though_another_may_take_its_place(
+    moves: str, is_right: bool, tmp_path: Path
+) -> None:
+    text = (
+        ".globl user,mover\n.type mover,@function\n"
+        f"mover: pop %r11\n{moves}\njmp *%r11\n.size mover,.-mover\n.p2align 4\n"
+        ".type user,@function\nuser: push %rbx\nmov %rsp,%rbx\nmov $4096,%eax\ncall mover@plt\ncall ext@plt\n"
+        "mov %rbx,%rsp\npop %rbx\nret\n.size user,.-user\n"
+    )
+    assert has_rules(ElfFile(linked(tmp_path, text, "-shared")), "user") == is_right
+
+
+HANDLERS = """
+struct frame; void work(unsigned long);
+__attribute__((interrupt)) void first(struct frame *f, unsigned long e) { for (;;) work(e); }
+__attribute__((interrupt)) void second(struct frame *f, unsigned long e) { work(e); }
+__attribute__((noinline)) void plain(unsigned long e) { for (;;) work(e); }
+void *table[] = {first, second, plain};
+"""
+
+
+def test_handlers_that_never_return_are_no_functions(tmp_path: Path) -> None:
+    """They have an error code where functions have the return address, and save what functions may overwrite."""
+    source = tmp_path / "handlers.c"
+    source.write_text(HANDLERS)
+    options = ("-O2", "-fPIC", "-mgeneral-regs-only", "-fno-asynchronous-unwind-tables", "-shared", "-nostdlib")
+    subprocess.run(["gcc", *options, source, "-o", tmp_path / "handlers.so"], check=True)
+    elf = ElfFile(tmp_path / "handlers.so")
+    assert [has_rules(elf, name) for name in ("first", "second", "plain")] == [False, False, True]

@@ -37,6 +37,28 @@ def test_what_exrl_executes_may_change_any_register(executed: str, is_proved: bo
 
 
 @pytest.mark.parametrize(
+    ("executed", "where", "is_proved"),
+    [
+        ("nop", "bras %r1,2f; mvc 0(1,%r2),0(%r3); 2: ex %r4,0(%r1)", True),
+        ("nop", "bras %r1,2f; lr %r1,%r2; nopr; 2: ex %r4,0(%r1)", False),
+        ("lr %r1,%r2", "larl %r1,1f; ex %r4,0(%r1)", False),
+        ("mvc 0(1,%r2),0(%r3)", "ex %r4,0(%r2)", False),
+        ("mvc 0(1,%r2),0(%r3)", "larl %r1,1f; ex %r4,0(%r1,%r2)", False),
+    ],
+)
+def test_so_may_what_ex_executes_unless_its_place_is_known(
+    executed: str, where: str, is_proved: bool, tmp_path: Path
+) -> None:
+    found = verified(f"{where}; {SAVES}; 1: {executed}", tmp_path, assembler=peer("s390x-as-2.44"))
+    assert (found.functions_proved, found.functions_wrong) == (is_proved, not is_proved)
+
+
+def test_a_jump_over_a_number_is_no_call(tmp_path: Path) -> None:
+    found = verified(f"bras %r1,1f; .long 0; 1: l %r2,0(%r1); {SAVES}", tmp_path, assembler=peer("s390x-as-2.44"))
+    assert (found.functions_proved, found.not_reached) == (1, 4)
+
+
+@pytest.mark.parametrize(
     ("text", "proved"),
     [
         ("stg %r14,-16(%r15); aghi %r15,-16; .cfi_def_cfa_offset 176; .cfi_offset 14,-176; stg %r14,0(%r15); nopr", 1),

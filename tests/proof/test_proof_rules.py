@@ -167,7 +167,7 @@ def test_what_each_call_overwrites_is_wrong_behind_it(tmp_path: Path) -> None:
         tmp_path,
     )
     [one] = found.mismatches
-    assert (one.address, one.what, one.claimed) == (18, "cfa", "r11")
+    assert (one.address, one.bytes, one.what, one.claimed) == (13, 11, "cfa", "r11")
 
 
 @pytest.mark.parametrize(("name", "is_wrong"), [("errfinish", False), ("g", True)])
@@ -301,7 +301,7 @@ HELPERS = ".text\nh: .cfi_startproc; ret; .cfi_endproc; g: .cfi_startproc; {}; r
 
 @pytest.mark.parametrize(
     ("called", "wrong", "unknown"),
-    [("call h", 0, 0), ("xor %ecx,%ecx\ncall h", 3, 0), ("call outside", 0, 3), ("call g\ncall h", 0, 0)],
+    [("call h", 0, 0), ("xor %ecx,%ecx\ncall h", 8, 0), ("call outside", 0, 3), ("call g\ncall h", 0, 0)],
 )
 def test_a_return_address_in_a_register_outlives_calls_that_keep_it(
     called: str, wrong: int, unknown: int, tmp_path: Path
@@ -340,6 +340,27 @@ def test_a_row_without_a_caller_is_wrong_where_the_code_returns_to_one(
     found = verified(f"nop; .cfi_undefined 16; {text}", tmp_path)
     found_wrong = [(one.what, one.claimed, one.computed, one.pattern) for one in found.mismatches]
     assert (found_wrong, found.wrong) == ([("ra", "undefined", "*(CFA-8)", Pattern.NO_CALLER)] * is_wrong, is_wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("lea 8(%rsp),%r10; .cfi_def_cfa 10,0; call g; .cfi_def_cfa 7,8; ret", [("cfa", "r10", 5)]),
+        ("lea 8(%rsp),%r10; .cfi_def_cfa 10,0; call *%rax; .cfi_def_cfa 7,8; ret", [("cfa", "r10", 2)]),
+        ("lea 8(%rsp),%r10; .cfi_def_cfa 10,0; nop; .cfi_def_cfa 7,8; call g; ret", []),
+        ("lea 8(%rsp),%r10; .cfi_def_cfa 10,0; call keeps; .cfi_def_cfa 7,8; ret", []),
+        ("lea 8(%rsp),%r10; .cfi_def_cfa 10,0; call bare; .cfi_def_cfa 7,8; ret", []),
+        ("mov %rbx,%rcx; .cfi_register 3,2; xor %ebx,%ebx; call abort", [("rbx", "rcx", 5)]),
+        ("mov (%rsp),%rax; .cfi_register 16,0; call g; .cfi_offset 16,-8; ret", []),
+    ],
+)
+def test_a_rule_that_holds_while_something_called_runs_needs_nothing_that_it_overwrites(
+    text: str, wrong: list[tuple[str, str, int]], tmp_path: Path
+) -> None:
+    """Of code that has no table, and of where the return address is, callers may know more."""
+    before = ".text; bare: ret; keeps: .cfi_startproc; xor %ecx,%ecx; ret; .cfi_endproc\n".replace(";", "\n")
+    found = verified(text, tmp_path, before + HEAD)
+    assert [(one.what, one.claimed, one.bytes) for one in found.mismatches] == wrong
 
 
 def test_a_function_that_comes_back_need_not_do_so_each_time(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ WRONG = {
             "lea 8(%rsp),%r10; .cfi_def_cfa 10,0; call 3f; nop; ud2; .cfi_endproc;"
             "3: .cfi_startproc; nop; .cfi_endproc; .cfi_startproc; xor %r10d,%r10d; ret"
         ),
-        [("cfa", "r10", "rsp+8", 1)],
+        [("cfa", "r10", "rsp+8", 6)],
     ),
 }
 ASSUMED = {

@@ -112,6 +112,54 @@ def test_a_row_without_a_caller_is_wrong_on_each_machine(machine: str, name: str
     assert [(one.address, one.what, one.pattern) for one in found.mismatches] == [(4, "ra", "no-caller")]
 
 
+LATE = {
+    "aarch64": (
+        "stp x29,x30,[sp,#-16]!; .cfi_def_cfa_offset 16; .cfi_offset 29,-16; {} .cfi_offset 30,-8;"
+        "ldp x29,x30,[sp],#16; .cfi_restore 29; .cfi_restore 30; .cfi_def_cfa_offset 0; ret"
+    ),
+    "s390x": (
+        "stmg %r14,%r15,112(%r15); aghi %r15,-160; .cfi_def_cfa_offset 320; {} .cfi_offset 14,-48;"
+        "lmg %r14,%r15,272(%r15); .cfi_restore 14; .cfi_def_cfa_offset 160; br %r14"
+    ),
+}
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(
+    ("machine", "call", "address"),
+    [
+        ("aarch64", "bl g;", 4),
+        ("aarch64", "blr x1;", 4),
+        ("s390x", "brasl %r14,g;", 10),
+        ("s390x", "basr %r14,%r1;", 10),
+    ],
+)
+def test_a_call_overwrites_the_return_address_in_its_register(
+    machine: str, call: str, address: int, tmp_path: Path
+) -> None:
+    found = verified(LATE[machine].format(call), tmp_path, assembler=peer(f"{machine}-as-2.44"))
+    [one] = found.mismatches
+    assert (one.address, one.what, one.claimed, one.computed) == (address, "ra", "unchanged", "overwritten by the call")
+    assert one.pattern == "call-overwrites"
+    right = LATE[machine].format("").replace("ldp", f"{call} ldp").replace("lmg", f"{call} lmg")
+    assert verified(right, tmp_path, assembler=peer(f"{machine}-as-2.44")).functions_proved == 1
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("way", ["ltgr %r2,%r2; ber %r14", "cgib %r2,0,8,0(%r14)", "ltgr %r2,%r2; jne 1f; br %r14; 1:"])
+@pytest.mark.parametrize(("offset", "wrong"), [(320, 0), (328, 1)])
+def test_a_return_under_a_condition_is_one(way: str, offset: int, wrong: int, tmp_path: Path) -> None:
+    before = f".text; check: .cfi_startproc; {way}; brasl %r14,abort; .cfi_endproc\n".replace(";", "\n") + HEAD
+    text = (
+        "stmg %r14,%r15,112(%r15); .cfi_offset 14,-48; .cfi_offset 15,-40; aghi %r15,-160; .cfi_def_cfa_offset 320;"
+        f"brasl %r14,check; .cfi_def_cfa_offset {offset}; brasl %r14,g; .cfi_def_cfa_offset 320;"
+        "lmg %r14,%r15,272(%r15); .cfi_restore 14; .cfi_restore 15; .cfi_def_cfa_offset 160; br %r14"
+    )
+    found = verified(text, tmp_path, before, assembler=peer("s390x-as-2.44"))
+    mine = [one for one in found.mismatches if one.function == "f"]
+    assert (len(mine), found.assumed) == (wrong, 0)
+
+
 SIGNED = (
     "{sign}; .cfi_negate_ra_state; stp x29,x30,[sp,#-16]!; .cfi_def_cfa_offset 16; .cfi_offset 29,-16;"
     ".cfi_offset 30,-8; bl g; ldp x29,x30,[sp],#16; .cfi_restore 29; .cfi_restore 30; .cfi_def_cfa_offset 0; {check};"

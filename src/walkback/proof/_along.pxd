@@ -28,5 +28,6 @@ cdef class Along:
     cdef int ask(self, const unsigned char[::1] code, Py_ssize_t at) noexcept nogil
     cdef bint forks(self, long long asked) noexcept nogil
     cdef bint asks_for_fork(self) noexcept nogil
+    cdef bint saves_more(self, Instruction one) noexcept nogil
     cdef int note_way(self, Instruction one) noexcept nogil
     cdef bint is_passed_more(self) noexcept nogil

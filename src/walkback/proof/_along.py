@@ -117,6 +117,15 @@ class Along:
         """Whether it may ask for that: with such a number, or with one that it is passed or computes."""
         return self.may_fork or (self.is_open and (self.is_other or not self.is_given))
 
+    def saves_more(self, one: Instruction) -> cython.bint:
+        """Whether an instruction saves a register that has no value for a function yet, but for the first result.
+
+        Compilers push that for room on the stack, or have there where a result goes.
+        """
+        if one.effect != Effect.STORE or one.first < 0 or one.first == (8 if self.machine == AARCH64 else 0):
+            return False
+        return (self.given | self.passed | self.kept) >> one.first & 1 == 0
+
     def note_way(self, one: Instruction) -> cython.int:
         """Control goes where registers say, in code that the entry of the range itself leads to."""
         if one.first >= 0:

@@ -20,6 +20,9 @@ cdef class Claims:
     cdef int why
 
     cdef int judge(self, State state, Py_ssize_t number) noexcept nogil
+    cdef bint needs(
+        self, Py_ssize_t number, unsigned long long linked, unsigned long long overwritten, int ra
+    ) noexcept nogil
     cdef bint ends_here(self, State state, Py_ssize_t number) noexcept nogil
     cdef bint is_lost_by_calls(self, State state, Py_ssize_t entry) noexcept nogil
     cdef bint holds(self, State state, Py_ssize_t entry) noexcept nogil

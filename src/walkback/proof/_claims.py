@@ -96,6 +96,25 @@ class Claims:
         return self.verdict
 
     @cython.boundscheck(False)
+    def needs(
+        self, number: cython.Py_ssize_t, linked: cython.ulonglong, overwritten: cython.ulonglong, ra: cython.int
+    ) -> cython.bint:
+        """Whether a claim of a set is about one of these registers, or counts from it; what it claims is in `what`.
+
+        That the return address is in another one than its own, `ra`, matters only for those that are `linked`.
+        """
+        entry: cython.Py_ssize_t
+        for entry in range(self.first[number], self.first[number + 1]):
+            register: cython.int = self.target[entry] if self.base[entry] == UNCHANGED else self.base[entry]
+            lost: cython.ulonglong = linked
+            if self.target[entry] != ra or register == ra:
+                lost |= overwritten
+            if 0 <= register < 64 and (lost >> register) & 1:
+                self.what = self.target[entry]
+                return True
+        return False
+
+    @cython.boundscheck(False)
     def ends_here(self, state: State, number: cython.Py_ssize_t) -> cython.bint:
         """Whether a set claims that there is no caller."""
         entry: cython.Py_ssize_t

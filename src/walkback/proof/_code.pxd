@@ -23,6 +23,7 @@ cdef class Code:
     # Addresses of data that the code names
     cdef const unsigned long long[::1] named
     cdef const unsigned long long[::1] pointed
+    cdef const unsigned long long[::1] returning
     # A bit for each byte that is jumped to
     cdef const unsigned char[::1] targets
     # Instructions in brief, one for each two bytes
@@ -48,6 +49,7 @@ cdef class Code:
     cdef bint is_pointed_to(self, unsigned long long address) noexcept nogil
     cdef bint is_data(self, unsigned long long address) noexcept nogil
     cdef int look_up(self, unsigned long long address) noexcept nogil
+    cdef bint returns(self, unsigned long long address) noexcept nogil
     cdef unsigned long long reach(self, unsigned long long address) noexcept nogil
     cdef unsigned long long read_calls(self, unsigned long long begin, long long size) noexcept nogil
     cdef bint will_call(self, unsigned long long address) noexcept nogil

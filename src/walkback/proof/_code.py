@@ -58,7 +58,7 @@ class Code:
         self.written, self.kept = memoryview(known.written), memoryview(known.kept)
         self.size = memoryview(known.size)
         self.named, self.targets = memoryview(known.named), memoryview(known.targets)
-        self.pointed = memoryview(known.pointed)
+        self.pointed, self.returning = memoryview(known.pointed), memoryview(known.returning)
         self.brief = memoryview(known.brief)
         self.ok = True
         self.called = memoryview(np.zeros(_MOST_CALLED, np.uint64))
@@ -135,6 +135,11 @@ class Code:
         self.is_odd = not self.is_silent and self.place(address) >= 0
         return 0
 
+    def returns(self, address: cython.ulonglong) -> cython.bint:
+        """Whether a function outside of the table comes back, as its calls show."""
+        found: cython.Py_ssize_t = last(self.returning, self.returning.shape[0], address)
+        return found >= 0 and self.returning[found] == address
+
     def reach(self, address: cython.ulonglong) -> cython.ulonglong:
         """The registers that a function changes and all that it calls do; `ok` says whether all of them are known."""
         i: cython.int = 0
@@ -143,7 +148,7 @@ class Code:
         self.ok = self.will_call(address)
         while self.ok and i < self.calls:
             part: cython.Py_ssize_t = last(self.functions, self.functions.shape[0], self.called[i])
-            if part < 0 or self.functions[part] != self.called[i] or self.size[part] == 0:
+            if part < 0 or self.functions[part] != self.called[i]:
                 self.ok = False
             elif self.back[part] != Back.NEVER:
                 found |= self.read_calls(self.called[i], self.size[part])

@@ -22,6 +22,10 @@ cdef class Edges:
     cdef const unsigned char[::1] is_stub
     cdef const unsigned char[::1] is_target
     cdef const unsigned char[::1] is_entry
+    cdef const unsigned char[::1] leaps
+    # The registers that the last call overwrites, and those that may keep only the return address
+    cdef unsigned long long linked
+    cdef unsigned long long overwritten
     # How many bytes below the stack pointer calls keep
     cdef const unsigned char[::1] kept_below
     # Where exceptions go on: from where to where calls are, and the place
@@ -62,7 +66,8 @@ cdef class Edges:
     cdef int note_leaving(self, bint goes_on) noexcept nogil
     cdef int leave_to(self, unsigned long long address) noexcept nogil
     cdef int leave(self) noexcept nogil
-    cdef int execute(self) noexcept nogil
+    cdef bint executes(self, unsigned long long address) noexcept nogil
+    cdef int execute_at(self) noexcept nogil
     cdef bint branch(self) except -1 nogil
     cdef bint is_compared(self) noexcept nogil
     cdef int note_table(self, unsigned long long address) except -1 nogil
@@ -70,7 +75,7 @@ cdef class Edges:
     cdef int lead_to(self, unsigned long long address, bint is_sure) except -1 nogil
     cdef int come_to(self, long long place, bint is_sure) except -1 nogil
     cdef bint call(self) except -1 nogil
-    cdef bint leads_alone(self, long long behind) noexcept nogil
+    cdef bint surely_comes_back(self) noexcept nogil
     cdef int call_within(self, long long place) except -1 nogil
     cdef bint follow_call(self) except -1 nogil
     cdef int catch(self) except -1 nogil

@@ -60,6 +60,8 @@ _SHORT = cython.declare(cython.longlong, 64)
 """Bytes of a function that is followed where it is called."""
 _IN_MEMORY = cython.declare(cython.int, 0xD)
 """Where the first byte of an instruction of s390x begins so, its operands are in memory."""
+_EVERY = cython.declare(cython.ulonglong, 0xFFFFFFFF)
+"""Of s390x: the registers that `ex` may change."""
 _DECIMAL = cython.declare(cython.int, 0xF)
 """And so, if they are decimal numbers."""
 _FOLLOWED = cython.declare(cython.longlong, 64)
@@ -85,7 +87,7 @@ class Edges:
         self.framed, self.by_tables = Growing(1), Growing(3)
         self.labels = Labels(code, unit)
         self.is_stub, self.is_target = memoryview(ranges.is_stub), memoryview(ranges.is_target)
-        self.is_entry = memoryview(ranges.is_entry)
+        self.is_entry, self.leaps = memoryview(ranges.is_entry), memoryview(ranges.leaps)
         self.kept_below = memoryview(ranges.kept_below)
         self.pad_first = memoryview(ranges.pad_first)
         self.pad_start, self.pad_end, self.pad_place = (memoryview(column.copy()) for column in ranges.pads.T)
@@ -119,6 +121,8 @@ class Edges:
         if flow == Flow.JUMP_INDIRECT:
             self.jump()
             return self.is_stub[self.unit.number] != 0  # one that is not bound yet jumps to what is behind its jump
+        if self.code.machine == S390X and self.one.clobbers == _EVERY and self.one.base >= 0:
+            self.execute_at()
         if self.one.effect or self.one.clobbers:
             apply(self.state, self.one, self.address)
             if self.one.effect == Effect.COMPARE or self.one.effect == Effect.COMPARE_CONSTANT:
@@ -136,8 +140,8 @@ class Edges:
                     if self.is_target[self.unit.number]:
                         self.unit.switched[self.unit.member] = AWAY | LEFT
         if flow == Flow.NEXT:
-            if self.one.target:
-                self.execute()
+            if self.one.target and self.executes(self.one.target):
+                self.state.clobber(_ALL)
             return True
         if flow == Flow.SYSTEM:
             self.unit.trust = max(self.unit.trust, Trust.SOME)
@@ -210,19 +214,25 @@ class Edges:
             self.unit.switched[self.unit.member] |= LEFT
         return 0
 
-    def execute(self) -> cython.int:
-        """The instruction that `exrl` executes is a pattern: control never comes to it.
+    def execute_at(self) -> cython.int:
+        """What `ex` executes changes no register if it is a pattern at a known place that does not."""
+        value: cython.longlong = self.state.get(self.one.base)
+        if value & KIND_MASK == Known.CONSTANT:
+            if not self.executes(cython.cast(cython.ulonglong, (value >> OFFSET_SHIFT) + self.one.offset)):
+                self.one.clobbers = 0
+        return 0
 
-        Unless its operands are both in memory, it may change any register: `exrl` writes over the register numbers.
+    def executes(self, address: cython.ulonglong) -> cython.bint:
+        """Whether the pattern that `ex` or `exrl` executes may change registers; control never comes to it.
+
+        Unless its operands are both in memory it may: the register numbers are written over.
         """
-        pos: cython.Py_ssize_t = self.code.place(self.one.target)
+        pos: cython.Py_ssize_t = self.code.place(address)
         first: cython.int = self.code.data[pos] >> 4 if pos >= 0 else 0
-        if first != _IN_MEMORY and first != _DECIMAL:
-            self.state.clobber(_ALL)
-        place: cython.longlong = self.unit.place_of(self.one.target)
+        place: cython.longlong = self.unit.place_of(address)
         if place >= 0 and not self.unit.owner[place]:
             self.unit.length[place] = _PATTERN
-        return 0
+        return first != _IN_MEMORY and first != _DECIMAL
 
     def branch(self) -> cython.bint:
         """Go both ways, each with what the condition says of it; returns whether the second can be.
@@ -317,6 +327,7 @@ class Edges:
     def call(self) -> cython.bint:
         """A call: to where exceptions go on, and back if it comes back."""
         is_direct: cython.bint = self.one.flow == Flow.CALL
+        self.linked = self.overwritten = 0
         target: cython.longlong = self.state.get(self.one.first)
         if not is_direct and target & KIND_MASK == Known.CONSTANT:
             is_direct = True
@@ -332,12 +343,17 @@ class Edges:
             return False
         changed: cython.ulonglong = _ALL
         self.doubt = True
+        self.linked = self.one.clobbers
         if is_direct:
             self.call_within(self.unit.place_of(self.one.target))
             self.code.look_up(self.one.target)
             changed = self.code.changed
             if changed == _ALL and self.state.moved_return():
                 changed = self.code.reach(self.one.target)
+        if changed != _ALL:
+            self.linked |= changed & ~self.state.preserved
+        elif not (is_direct and self.code.is_odd):
+            self.overwritten = ~self.state.preserved
         if self.one.clobbers:
             self.state.clobber(self.one.clobbers)
         link: cython.longlong = self.state.get(self.state.ra)
@@ -350,7 +366,7 @@ class Edges:
         if is_direct and self.code.is_again and self.code.machine != AMD64:
             self.state.set(self.state.ra, passed)
         self.catch()
-        if is_direct and self.code.comes_back and not self.rows.free and self.leads_alone(self.pos + self.one.length):
+        if is_direct and not self.rows.free and self.surely_comes_back():
             self.doubt = False
         elif is_direct and self.code.is_seldom:
             self.unit.trust = Trust.LEAST
@@ -364,12 +380,16 @@ class Edges:
             return False
         return True
 
-    def leads_alone(self, behind: cython.longlong) -> cython.bint:
-        """Whether code is behind a call to which nothing jumps: compilers leave none where the call does not return."""
+    def surely_comes_back(self) -> cython.bint:
+        """Whether a call of a function that can come back does so.
+
+        Code is behind the call, and nothing jumps there: compilers leave none where a call does not return.
+        """
+        behind: cython.longlong = self.pos + self.one.length
         end: cython.longlong = self.unit.code_at + self.unit.end
-        if behind >= end or self.code.targets[behind >> 3] >> (behind & 7) & 1:
+        if behind >= end or self.leaps[self.unit.number] or self.code.targets[behind >> 3] >> (behind & 7) & 1:
             return False
-        return self.code.filling(behind, end) == 0
+        return self.code.filling(behind, end) == 0 and (self.code.comes_back or self.code.returns(self.one.target))
 
     def call_within(self, place: cython.longlong) -> cython.int:
         """A call of a place inside of a range comes there with its return address; it may be all that leads there."""

@@ -234,6 +234,8 @@ def _follow_range(
                 if holds(catching, walk.edges.one.target) and walk.state.values[walk.state.sp] != body:
                     seen[number] |= Seen.CATCHES
             _note_leaving(walk, block, seen, tails)
+        if is_first and along.saves_more(walk.edges.one):
+            seen[number] |= Seen.SPARES
         along.note(walk.edges.one, walk.asks)
         expected = place + max(walk.unit.length[place], 1)
         if is_passed(walk.state, walk.edges.one.base):

@@ -35,6 +35,9 @@ cdef class Rows:
     cdef int judge(self, long long place) noexcept nogil
     cdef int record(self, long long place, bint is_call) noexcept nogil
     cdef int record_return(self, long long place, long long last) noexcept nogil
+    cdef int record_overwritten(
+        self, long long place, long long last, unsigned long long linked, unsigned long long overwritten
+    ) noexcept nogil
     cdef int record_caller(self, long long place) noexcept nogil
     cdef int deny(self, long long place, int what) noexcept nogil
     cdef int record_chain(self, long long place, bint is_call) noexcept nogil

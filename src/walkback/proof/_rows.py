@@ -100,6 +100,21 @@ class Rows:
             self.deny(place, self.claims.what)
         return 0
 
+    def record_overwritten(
+        self, place: cython.longlong, last: cython.longlong, linked: cython.ulonglong, overwritten: cython.ulonglong
+    ) -> cython.int:
+        """While what a call calls runs, the row of its last byte must need none of the registers that it overwrites.
+
+        Those of `overwritten` may keep the return address, but for those of `linked`: only callers that know that leave
+        it there.
+        """
+        wanted: cython.longlong = self.find(last)
+        if self.free or self.chain >= 0 or wanted < 0 or self.unit.verdict[place] == Verdict.WRONG:
+            return 0
+        if self.claims.needs(wanted, linked, overwritten, self.state.ra):
+            self.deny(place, self.claims.what)
+        return 0
+
     def record_caller(self, place: cython.longlong) -> cython.int:
         """A row that claims that there is no caller is wrong where the function returns to it."""
         wanted: cython.longlong = self.find(place)

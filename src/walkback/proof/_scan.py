@@ -14,7 +14,7 @@ if cython.compiled:
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code.decoding import decode
     from cython.cimports.walkback.code.effects import Effect, Flow
-    from cython.cimports.walkback.code.machines import AARCH64, AMD64
+    from cython.cimports.walkback.code.machines import AARCH64, AMD64, S390X
     from cython.cimports.walkback.proof._code import Code
     from cython.cimports.walkback.proof.brief import in_brief
     from cython.cimports.walkback.proof.values import Way
@@ -23,7 +23,7 @@ else:
     from walkback.code._instruction import Instruction
     from walkback.code.decoding import decode
     from walkback.code.effects import Effect, Flow
-    from walkback.code.machines import AARCH64, AMD64
+    from walkback.code.machines import AARCH64, AMD64, S390X
     from walkback.proof._code import Code
     from walkback.proof.brief import in_brief
     from walkback.proof.values import Way
@@ -43,6 +43,8 @@ class Scan(NamedTuple):
     size: I64
     returns: Bools
     """Which ranges have a way back to their caller."""
+    leaps: Bools
+    """Which jump to an address in a register or in memory, as code with tables of jumps does."""
     written: U64
     """The registers that each range changes, as bits: all of them if it calls or jumps elsewhere."""
     kept: U64
@@ -72,15 +74,16 @@ def scan(code, image, ranges, sp, former=None):
     former = former or _nothing(len(image.data))
     known = _among(former, ranges)
     called, taken, targets, brief = former.called, former.taken, former.targets, former.brief
-    returns = np.zeros(count, np.uint8)
+    returns, leaps = np.zeros(count, np.uint8), np.zeros(count, np.uint8)
     written, kept = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
     ways, calls, named = Growing(3), Growing(3), Growing(1)
     starts = np.zeros(len(targets), np.uint8)
     np.bitwise_or.at(starts, ranges.pos >> 3, (1 << (ranges.pos & 7)).astype(np.uint8))
     parts = np.flatnonzero(known < 0), ranges.start, ranges.size, ranges.pos, starts
-    _scan(code, *parts, sp, returns, written, kept, called, taken, ways, calls, named, targets, brief)
+    _scan(code, *parts, sp, returns, leaps, written, kept, called, taken, ways, calls, named, targets, brief)
     old = np.flatnonzero(known >= 0)
-    for now, before in ((returns, former.returns), (written, former.written), (kept, former.kept)):
+    columns = (returns, former.returns), (leaps, former.leaps), (written, former.written), (kept, former.kept)
+    for now, before in columns:
         now[old] = before[known[old]]
     number = np.full(len(former.start), -1, np.int64)
     number[known[old]] = old
@@ -88,6 +91,7 @@ def scan(code, image, ranges, sp, former=None):
         ranges.start,
         ranges.size,
         returns.astype(np.bool_),
+        leaps.astype(np.bool_),
         written,
         kept,
         np.concatenate((renumbered(former.ways, number), ways.rows())),
@@ -104,7 +108,8 @@ def _nothing(size):
     """What was found before anything is looked at, in an image of `size` bytes."""
     called, taken, targets = (np.zeros(size // 8 + 1, np.uint8) for _ in range(3))
     numbers, rows = np.zeros(0, np.uint64), np.zeros((0, 3), np.uint64)
-    ranges = numbers, np.zeros(0, np.int64), np.zeros(0, np.bool_), numbers, numbers
+    none = np.zeros(0, np.bool_)
+    ranges = numbers, np.zeros(0, np.int64), none, none, numbers, numbers
     return Scan(*ranges, rows, rows, called, taken, numbers, targets, np.zeros(size // 2 + 1, np.uint16))
 
 
@@ -129,6 +134,13 @@ def bits_at(bits, places):
     return (bits[places >> 3] >> (places & 7).astype(np.uint8) & 1).astype(np.bool_)
 
 
+def mark_targets(seen, image, addresses):
+    """Note that something leads to these addresses, as if it jumped there."""
+    places = image.places(addresses, np.ones(len(addresses), np.int64))
+    places = places[places >= 0]
+    np.bitwise_or.at(seen.targets, places >> 3, (1 << (places & 7)).astype(np.uint8))
+
+
 @takes_views
 def _scan(
     code: Code,
@@ -139,6 +151,7 @@ def _scan(
     starts: cython.const[cython.uchar][::1],
     sp: cython.int,
     returns: cython.uchar[::1],
+    leaps: cython.uchar[::1],
     written: cython.ulonglong[::1],
     kept: cython.ulonglong[::1],
     called: cython.uchar[::1],
@@ -212,6 +225,7 @@ def _scan(
                 is_over = is_over and code.calls_over(away + place, one.target)
                 if one.flow == Flow.RETURN or one.flow == Flow.JUMP_INDIRECT:
                     returns[i] = 1
+                    leaps[i] |= one.flow == Flow.JUMP_INDIRECT
                 elif one.flow == Flow.CALL and not is_over:
                     call = one.target
                     at = code.place(call)
@@ -220,6 +234,8 @@ def _scan(
                     if at < 0 or not starts[at >> 3] >> (at & 7) & 1:
                         calls.add(i, call, 0 if place >= end or code.padding(place, end) else place)
                 elif is_over or one.flow == Flow.JUMP or one.flow == Flow.BRANCH:
+                    if code.machine == S390X and one.target == away + place:
+                        returns[i] = 1  # a return under a condition
                     if (one.target - begin) & _ALL >= cython.cast(cython.ulonglong, size[i]):
                         ways.add(i, one.target, Way.JUMP)
                         changed = _ALL

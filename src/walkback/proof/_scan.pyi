@@ -9,6 +9,7 @@ class Scan(NamedTuple):
     start: U64
     size: I64
     returns: Bools
+    leaps: Bools
     written: U64
     kept: U64
     ways: U64
@@ -21,4 +22,5 @@ class Scan(NamedTuple):
 
 def scan(code: Code, image: Image, ranges: Ranges | Pieces, sp: int, former: Scan | None = None) -> Scan: ...
 def bits_at(bits: U8, places: I64) -> Bools: ...
+def mark_targets(seen: Scan, image: Image, addresses: U64) -> None: ...
 def renumbered(rows: U64, number: I64) -> U64: ...

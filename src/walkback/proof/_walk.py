@@ -176,7 +176,13 @@ class Walk:
             """The last call."""
             while place < self.unit.end:
                 at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.unit.code_at + place)
-                if self.edges.doubt and not self.code.padding(at, self.unit.code_at + self.unit.end):
+                padding: cython.int = 0
+                if self.edges.doubt:
+                    padding = self.code.padding(at, self.unit.code_at + self.unit.end)
+                if padding and self.is_between(place):
+                    place += padding
+                    continue
+                if self.edges.doubt and not padding:
                     self.edges.doubt = False
                     if self.free and place != behind and self.may_begin_function(place):
                         return 0
@@ -230,7 +236,10 @@ class Walk:
                     self.unit.what[place] = Why.BAD_CODE
                     self.unit.is_bad = True
                     return 0
-                if not self.edges.step():
+                goes_on: cython.bint = self.edges.step()
+                if flow == Flow.CALL or flow == Flow.CALL_INDIRECT:
+                    self.rows.record_overwritten(place, place + length - 1, self.edges.linked, self.edges.overwritten)
+                if not goes_on:
                     return 0
                 place += length
                 if flow == Flow.CALL or flow == Flow.CALL_INDIRECT:
@@ -238,6 +247,18 @@ class Walk:
             if self.edges.doubt:
                 return self.edges.leave()  # a call with nothing but padding behind it does not come back
             return self.fall()
+
+    def is_between(self, place: cython.longlong) -> cython.bint:
+        """Whether padding behind a call that may not come back has the rules of the code behind it, of another way."""
+        if self.rows.judge(place) != Verdict.WRONG or self.rows.claims.by_call:
+            return False
+        at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.unit.code_at + place)
+        end: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.unit.code_at + self.unit.end)
+        padding: cython.int = self.code.padding(at, end)
+        while padding and not self.code.targets[at >> 3] >> (at & 7) & 1:
+            at += padding
+            padding = self.code.padding(at, end) if at < end else 0
+        return at < end and not padding and self.code.targets[at >> 3] >> (at & 7) & 1
 
     def may_begin_function(self, place: cython.longlong) -> cython.bint:
         """Whether compilers let functions begin at a place behind padding, to which nothing jumps."""

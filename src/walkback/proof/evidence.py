@@ -72,6 +72,8 @@ def judged(prover: Prover, ranges: Ranges, found: Found, starts: Starts, finder:
     for bit, reason in reversed(_REASONS):
         reasons[(found.seen & bit) != 0] = reason
     # What saves registers, and goes wrong on some ways only, may go on behind a call that does not come back.
+    own = _to_beginnings(ranges, _through_stubs(found.calls, prover.own_stubs))
+    calls = _Leads(np.append(calls.source, own.source), np.append(calls.target, own.target))
     called = found.seen[calls.target]
     moves = (called & (Seen.MOVES | Seen.SWITCHES)) != 0
     moved = calls.source[moves & (((called & Seen.RETURNS) == 0) | ((called & (Seen.SAVES | Seen.SWITCHES)) == 0))]
@@ -101,6 +103,7 @@ def _shown(
         (found.seen & bit) != 0 for bit in (Seen.SAVES, Seen.RETURNS, Seen.RESTORES, Seen.JUMPS)
     )
     saves |= restores  # what is put back was saved
+    saves &= (found.seen & Seen.SPARES) == 0
     only_jumps = jumps & ~returns & ~restores
     ends = jumps.copy()
     ends[found.tails[:, 0].astype(np.int64)] = True
@@ -172,6 +175,17 @@ def among_others(seen: U16) -> Bools:
     more = np.concatenate(([0], np.cumsum(jumps.astype(np.int64) - returns)))
     number = np.arange(len(seen))
     found: Bools = more[(number + _NEAR).clip(max=len(seen))] > more[(number - _NEAR).clip(min=0)]
+    return found
+
+
+def _through_stubs(calls: U64, stubs: U64) -> U64:
+    """The calls of entries of the procedure linkage table for functions of this file, as calls of these."""
+    if not len(stubs):
+        return calls[:0]
+    row = np.searchsorted(stubs[:, 0], calls[:, 1]).clip(max=len(stubs) - 1)
+    is_stub = stubs[row, 0] == calls[:, 1]
+    found: U64 = calls[is_stub]
+    found[:, 1] = stubs[row[is_stub], 1]
     return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from walkback.base.arrays import I64, U8, U16, U64, are_among, distinct, ranked
 from walkback.base.bits import WORD
 from walkback.base.dataclass import dataclass
-from walkback.proof._scan import Scan
+from walkback.proof._scan import Scan, bits_at
 from walkback.proof.ranges import Ranges, come_back, range_at
 from walkback.proof.values import Back, Way
 
@@ -44,6 +44,8 @@ class KnownCode:
     """For each two bytes of the image the instruction `in_brief` that begins there."""
     pointed: U64 = field(default_factory=_nothing)
     """Places in code that data points to, rising; where only symbols and calls say what functions there are."""
+    returning: U64 = field(default_factory=_nothing)
+    """The addresses of functions outside of the table that come back, as their calls show."""
 
     def of_calls(self, targets: U64) -> U64:
         """What is known of the function at each address: a row of numbers that all together say what a call does."""
@@ -76,37 +78,37 @@ def known_code(
     back = may & ~are_among(ranges.start, silent) & ~are_among(ranges.start, keeping) & ~is_replaceable
     start = ranges.start[back]
     others = distinct(seldom[~are_among(seldom, silent) & ~are_among(seldom, start)])
-    outside = _come_back_outside(seen, ranges)
-    outside = outside[~are_among(outside, distinct(np.concatenate((silent, others, keeping, start))))]
-    functions = np.concatenate((silent, others, outside, keeping, start))
+    functions = np.concatenate((silent, others, keeping, start))
     kind = np.full(len(functions), Back.ALWAYS, np.uint8)
     kind[are_among(functions, seldom)] = Back.SELDOM
     kind[are_among(functions, again)] = Back.AGAIN
     kind[: len(silent)] = Back.NEVER
     order = np.argsort(functions, kind="stable")
-    bare = len(silent) + len(others) + len(outside)
+    bare = len(silent) + len(others)
     nothing = np.zeros(len(keeping), np.uint64)
-    sizes = np.concatenate((np.zeros(bare, np.int64), np.ones(len(keeping), np.int64), ranges.size[back]))
-    sizes[:bare][range_at(ranges, functions[:bare]) >= 0] = 1
     return KnownCode(
         functions[order],
         kind[order],
         np.concatenate((np.full(bare, WORD, np.uint64), nothing, seen.written[back]))[order],
         np.concatenate((np.zeros(bare, np.uint64), nothing, seen.kept[back]))[order],
-        sizes[order],
+        np.concatenate((np.zeros(bare, np.int64), np.ones(len(keeping), np.int64), ranges.size[back]))[order],
         seen.named,
         seen.targets,
         seen.brief,
+        returning=_returning(seen, ranges, np.concatenate((silent, others))),
     )
 
 
-def _come_back_outside(seen: Scan, ranges: Ranges) -> U64:
-    """The functions outside of the table that come back, as half of their calls show: no jump leads behind them."""
-    within = range_at(ranges, seen.calls[:, 1])
-    _, target, behind = seen.calls[(within < 0) | (ranges.is_stub[within] != 0)].T
-    goes_on = (behind > 0) & (seen.targets[behind >> 3] >> (behind & 7).astype(np.uint8) & 1 == 0)
-    found, number = ranked(target)
-    return found[np.bincount(number, goes_on) * 2 >= np.bincount(number)]
+def _returning(seen: Scan, ranges: Ranges, silent: U64) -> U64:
+    """The functions outside of the table that come back, but for those that mostly do not.
+
+    Behind half of their calls, at least, is code to which nothing jumps. Where tables of jumps may lead nobody knows.
+    """
+    calls = seen.calls[~seen.leaps[seen.calls[:, 0].astype(np.int64)]]
+    within = range_at(ranges, calls[:, 1])
+    is_inside = (within >= 0) & (ranges.is_stub[within] == 0)
+    target, goes_on, count = _followed(seen, calls[~is_inside & ~are_among(calls[:, 1], distinct(silent))])
+    return target[goes_on * 2 >= count]
 
 
 def _ends(seen: Scan, start: U64) -> U64:
@@ -115,7 +117,13 @@ def _ends(seen: Scan, start: U64) -> U64:
     One of them is the last instruction of a range, and behind almost all others is padding, or what is jumped to.
     """
     last = seen.ways[seen.ways[:, 2] == Way.LAST_CALL, 1]
-    _, target, behind = seen.calls[are_among(seen.calls[:, 1], last[~are_among(last, start)])].T
-    goes_on = (behind > 0) & (seen.targets[behind >> 3] >> (behind & 7).astype(np.uint8) & 1 == 0)
-    found, number = ranked(target)
-    return found[np.bincount(number, goes_on) * _SELDOM <= np.bincount(number)]
+    target, goes_on, count = _followed(seen, seen.calls[are_among(seen.calls[:, 1], last[~are_among(last, start)])])
+    return target[goes_on * _SELDOM <= count]
+
+
+def _followed(seen: Scan, calls: U64) -> tuple[U64, I64, I64]:
+    """The functions that are called, how many of the calls have code behind them to which nothing jumps, and all."""
+    target, number = ranked(calls[:, 1])
+    behind = calls[:, 2].astype(np.int64)
+    goes_on = (behind > 0) & ~bits_at(seen.targets, behind)
+    return target, np.bincount(number, goes_on, len(target)), np.bincount(number, minlength=len(target))

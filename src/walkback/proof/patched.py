@@ -17,7 +17,7 @@ from walkback.base.arrays import I64, U8, U64, distinct_rows
 from walkback.base.errors import WalkbackError
 from walkback.code.machines import SLACK
 from walkback.elf import ElfFile, layout
-from walkback.proof._scan import Scan
+from walkback.proof._scan import Scan, mark_targets
 from walkback.proof.image import Image
 from walkback.proof.ranges import Ranges, range_at
 from walkback.proof.relocate import relocate
@@ -55,10 +55,8 @@ def patched_ways(elf: ElfFile, image: Image) -> U64:
 
 def mark_ways(seen: Scan, image: Image, rows: U64) -> None:
     """Note in a first look where these rows lead, and that all of their instructions is to be looked at."""
-    one = np.ones(len(rows), np.int64)
-    begin, target = image.places(rows[:, 0], one), image.places(rows[:, 1], one)
-    np.bitwise_or.at(seen.targets, target >> 3, (1 << (target & 7)).astype(np.uint8))
-    seen.brief[begin >> 1] = 0
+    mark_targets(seen, image, rows[:, 1])
+    seen.brief[image.places(rows[:, 0], np.ones(len(rows), np.int64)) >> 1] = 0
 
 
 def ways_between(ranges: Ranges, rows: U64) -> U64:

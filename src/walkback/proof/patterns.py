@@ -41,6 +41,8 @@ class Pattern(StrEnum):
     """The place where the table has a register holds something else."""
     WRONG_SLOT = "wrong-slot"
     """The register is saved somewhere else."""
+    CALL_OVERWRITES = "call-overwrites"
+    """The call overwrites the register where the table has the value while what was called runs."""
     NO_CALLER = "no-caller"
     """The table says that the stack ends here, and the code returns to a caller."""
     WRONG_SIGNATURE = "wrong-signature"
@@ -94,6 +96,8 @@ def register_pattern(place: WrongPlace) -> Pattern:
         return Pattern.PATHS_DISAGREE
     if place.claimed == NO_PLACE:
         return Pattern.NO_CALLER
+    if place.claimed == place.computed:
+        return Pattern.CALL_OVERWRITES
     if place.claimed.partition(SIGNED)[0] == place.computed.partition(SIGNED)[0]:
         return Pattern.RULE_LATE if place.after else Pattern.WRONG_SIGNATURE
     if place.claimed == UNCHANGED:

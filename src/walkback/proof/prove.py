@@ -14,7 +14,7 @@ from walkback.elf import ElfFile, layout, machine_of
 from walkback.proof import _tally
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code
-from walkback.proof._scan import Scan, bits_at, scan
+from walkback.proof._scan import Scan, bits_at, mark_targets, scan
 from walkback.proof._state import State
 from walkback.proof._walk import Walk
 from walkback.proof.conventions import returning_changed
@@ -33,7 +33,7 @@ from walkback.proof.known import KnownCode, known_code
 from walkback.proof.landings import arguments, by_range, landings
 from walkback.proof.patched import mark_ways, patched_ways, ways_between
 from walkback.proof.proof import Proof
-from walkback.proof.ranges import Ranges, range_at, together, ways_to_parts
+from walkback.proof.ranges import Ranges, range_at, spread, together, ways_to_parts
 from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
 from walkback.proof.silent import (
     CATCHING,
@@ -156,8 +156,9 @@ class Prover:
         if len(ranges.row_offset):
             begins = (ranges.rows > 0) & (ranges.row_offset[first] == 0)
             ranges.is_entry = (begins & (abi[ranges.row_claims[first]] != 0)).astype(np.uint8)
-        known, ways, _ = self.look_at(table, ranges, sets, names)
+        known, ways, seen = self.look_at(table, ranges, sets, names)
         code, units = Code(self.image, known), together(ranges, ways)
+        ranges.leaps = spread(seen.leaps, units)
         walk = Walk(code, claims, state, ranges, units.members, linked)
         absent = self._absent(table)
         wanted = np.ones(len(ranges.start), np.uint8)
@@ -175,6 +176,7 @@ class Prover:
         more = ways_to_parts(ranges, by_tables)
         if has_parts or parts.any() or len(more):  # once more, with these ranges as parts
             units = together(ranges, np.concatenate((ways, more)))
+            ranges.leaps = spread(seen.leaps, units)
             walk = Walk(code, claims, state, ranges, units.members, linked)
             verdicts, reasons, runs = _tally.tally(walk, ranges, units.first, wanted)
         if careless is None and not chain and len(changed := returning_changed(runs, units, self.image, table.machine)):
@@ -195,6 +197,7 @@ class Prover:
         """
         seen = scan(Code(self.image, KnownCode()), self.image, ranges, table.machine.sp, former)
         mark_ways(seen, self.image, self.patched)
+        mark_targets(seen, self.image, ranges.pads[:, 2])
         ways = np.concatenate((seen.ways, ways_between(ranges, self.patched)))
         named = function_symbols(self.elf, self.image, ways)
         called, taken = (ranges.start[bits_at(bits, ranges.pos)] for bits in (seen.called, seen.taken))
@@ -242,6 +245,7 @@ class Prover:
             may_be_part=np.zeros(len(number), np.uint8),
             is_stub=self._is_stub(start, size, table.range_block[number]),
             is_target=np.zeros(len(number), np.uint8),
+            leaps=np.zeros(len(number), np.uint8),
             is_unprovable=are_among(start, self._places_of(REWRITING)).astype(np.uint8),
             kept_below=self._go.kept_below(start),
             stubs=self.stubs,
@@ -271,6 +275,19 @@ class Prover:
             return np.zeros(0, np.uint64)
         starts, _, names = self._plt.entries()
         return np.array([start for start, name in zip(starts, names, strict=True) if name], np.uint64)
+
+    @cached_property
+    def own_stubs(self) -> U64:
+        """Rows of an entry of that, rising, and the function of this file that it calls if no other takes its place."""
+        starts, _, names = self._plt.entries()
+        wanted = {name.removesuffix("@plt"): start for start, name in zip(starts, names, strict=True) if name}
+        rows = []
+        for index in self.elf.sections_of_type(layout.SHT_DYNSYM) if wanted else ():
+            symbols = self.elf.symbols(index)
+            symbols = symbols[symbols["section"] != layout.SHN_UNDEF]
+            own = self.elf.strings(int(self.elf.sections["link"][index]), symbols["name_offset"].tolist())
+            rows += [(wanted[one], at) for one, at in zip(own, symbols["value"].tolist(), strict=True) if one in wanted]
+        return np.array(sorted(rows), np.uint64).reshape(-1, 2)
 
     def _is_stub(self, start: U64, size: I64, block: U32) -> U8:
         """Which ranges have such entries."""

@@ -41,6 +41,8 @@ class Ranges:
     """Whether it is part of a procedure linkage table."""
     is_target: U8
     """Whether others jump to where it begins."""
+    leaps: U8
+    """Whether its unit jumps to an address in a register or in memory, so that labels may be anywhere."""
     is_unprovable: U8
     """Whether what its code does is not all: others write over what it saved, or put something on the stack before."""
     kept_below: U8
@@ -78,6 +80,15 @@ class Units:
         found = np.zeros(len(self.members), np.int64)
         found[self.members] = np.repeat(np.arange(len(self.first) - 1), self.count)
         return found
+
+
+def spread(marks: Bools, units: Units) -> U8:
+    """The marks, of all ranges of each unit where one of them has it."""
+    found = np.zeros(len(marks), np.uint8)
+    if len(marks):
+        any_of = np.logical_or.reduceat(marks[units.members], units.first[:-1])
+        found[units.members] = np.repeat(any_of, units.count)
+    return found
 
 
 def ways_to_parts(ranges: Ranges, ways: U64) -> U64:

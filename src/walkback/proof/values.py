@@ -221,6 +221,8 @@ class Seen(IntEnum):
     """It jumps to a place that is not known with other values in callee-saved registers."""
     GOES_THROUGH = 4096
     """It goes where a register says that gets no value in it, and is no argument."""
+    SPARES = 8192
+    """It saves a register that has no value for a function, as handlers of interrupts do, before it jumps or calls."""
 
 
 class Back(IntEnum):

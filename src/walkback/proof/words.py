@@ -16,6 +16,7 @@ TITLES = {"cfa": "the CFA at", "ra": "the return address", "fp": "the frame poin
 _SIGNATURES = {0: SIGNED, KEY_B: SIGNED_BY_B}
 _SIGNATURES |= {one | OTHER_MODIFIER: f"{text} with another modifier than the CFA" for one, text in _SIGNATURES.items()}
 UNCHANGED, LOST, NOT_KNOWN, CONFLICT = "unchanged", "lost", "not known", "different on different paths"
+OVERWRITTEN = "overwritten by the call"
 """Where a value is, if no rule finds it."""
 
 

@@ -18,7 +18,7 @@ from walkback.proof.patterns import Pattern
 from walkback.proof.proof import Proof
 from walkback.proof.prove import Prover
 from walkback.proof.values import CFA_TARGET, Verdict, Why
-from walkback.proof.words import NOT_KNOWN, TITLES, register_word
+from walkback.proof.words import NOT_KNOWN, OVERWRITTEN, TITLES, register_word
 from walkback.proof.wrong import Wrong, wrong_places
 from walkback.sections.explain import Explanation
 from walkback.sections.undescribed import Undescribed, undescribed
@@ -230,6 +230,8 @@ class Verified(OneLine):
         computed = state.where(what) if state is not None else NOT_KNOWN
         if claimed == computed:  # it is the row of a call's last byte
             claimed = self.proof.claims_at(number, address + size - 1).get(what, "nothing")
+        if claimed == computed:
+            computed = OVERWRITTEN
         return Mismatch(
             function=self.prover.symbols.describe(place, section),
             start=place,

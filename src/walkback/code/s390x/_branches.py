@@ -154,6 +154,9 @@ def control(
     if does == Does.CALL_16 or does == Does.CALL_32:
         out.flow = Flow.CALL
         out.target = away(address, number_16(word) if does == Does.CALL_16 else number_32(word))
+        if does == Does.CALL_16 and one != LINK:  # a jump over numbers or a pattern, whose address it gives
+            out.flow = Flow.JUMP
+            return constant(one, as_signed(behind(address, out)), out)
         return clobber(one, out)
     if does == Does.COUNT_16 or does == Does.COUNT_32:
         out.flow = Flow.BRANCH

@@ -49,6 +49,8 @@ else:
     )
     from walkback.code.s390x.kinds import Does
 
+_EVERY = cython.declare(cython.ulonglong, 0xFFFFFFFF)
+"""Registers."""
 if cython.compiled:
     _PAGES = cython.declare(cython.const[cython.uchar][::1])
 _PAGES = memoryview(pages())
@@ -99,6 +101,11 @@ def decode(
         if kind & 0xFF == Does.EXECUTE and first == 0xC6:
             out.target = away(address, number_32(word))
             _execute(code, pos + 2 * number_32(word), end, out)
+        elif kind & 0xFF == Does.EXECUTE:  # what it executes is where registers say, and may do anything
+            out.clobbers = _EVERY
+            if field(word, SECOND - 4) == 0 and field(word, THIRD):
+                out.base = field(word, THIRD)
+                out.offset = cython.cast(cython.longlong, (word >> 16) & 0xFFF)
     return 0
 
 
