@@ -10,7 +10,7 @@ FACES := $(call LISTED,FACES)
 TESTS ?= tests
 PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal
 
-.PHONY: install demo lint lint-scripts test test-compiled test-interpreted test-whole test-lowest test-pythons test-all test-long soak bench speed pictures drawings wheel docs man peers clean
+.PHONY: install demo lint lint-scripts test test-compiled test-interpreted test-whole test-lowest test-pythons test-all test-long soak bench bench-long speed pictures drawings wheel docs man peers clean
 
 install: .venv/installed
 
@@ -104,6 +104,10 @@ soak: install
 # Beside the peers; with AGAINST="REVISION..." beside older revisions of this project.
 bench: install $(if $(AGAINST),,peers)
 	$(BIN)/python bench/$(if $(AGAINST),against.py $(AGAINST),run.py)
+
+# What takes too long for that: a store of a month with 10^9 samples.
+bench-long: install
+	$(BIN)/python bench/months.py
 
 # Nothing may be slower, or take more memory, than the revision that bench/reference names.
 speed: install

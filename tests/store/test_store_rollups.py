@@ -208,5 +208,8 @@ def test_a_wrong_description_is_refused(sums: object, tmp_path: Path) -> None:
 def test_the_command_says_what_was_summed_up(tmp_path: Path) -> None:
     store = filled(tmp_path / "store", days(some_samples(10, 200), 1), 1)
     assert run("store", store.path, "compact").stdout.decode().splitlines() == [f"{store.path}: summed up 2025-11"]
+    size = sum(file.stat().st_size for file in rollups(store)["2025-11"].path.iterdir())
+    assert f" bytes, and {size} bytes of sums\n" in run("store", store.path).stdout.decode()
+    assert json.loads(run("store", store.path, "--json").stdout)["rollups"] == size
     again = json.loads(run("store", store.path, "compact", "--json").stdout)
     assert (again["rollups"], again["segment"]) == ([], None)

@@ -237,7 +237,8 @@ class StoreSnapshot:
             held.enter_context(locked(folder.path / layout.LOCK, shared=True))
             segments = folder.segments()
             self.blocks: tuple[Block, ...] = tuple(within(live(segments), since, until))
-            self.summed: Summed = summed(self.blocks, live_rollups(segments), since, until)
+            self.rollups: tuple[Rollup, ...] = tuple(live_rollups(segments))
+            self.summed: Summed = summed(self.blocks, self.rollups, since, until)
             """The same blocks, with sums in place of those that have them."""
             self.names: tuple[Path, ...] = tuple(one.names_file for one in live_names(segments))
             """The tables of names, the oldest first."""

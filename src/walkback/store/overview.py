@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from walkback.base.dataclass import dataclass
 from walkback.base.oneline import OneLine
 from walkback.segments.database import connect
-from walkback.store.folder import Block
+from walkback.store.folder import Block, Rollup
 from walkback.store.reading import BlockTables
 
 
@@ -39,6 +39,8 @@ class Overview(OneLine):
     """The processes."""
     labels: Mapping[str, Sequence[str]]
     """The values of each label."""
+    rollups: int = 0
+    """The size of the sums of days and months."""
 
     @property
     def samples(self) -> int:
@@ -56,8 +58,8 @@ class Overview(OneLine):
         return sum(hour.bytes for hour in self.hours)
 
 
-def overview(blocks: Sequence[Block]) -> Overview:
-    """What some blocks have."""
+def overview(blocks: Sequence[Block], rollups: Sequence[Rollup] = ()) -> Overview:
+    """What some blocks and rollups have."""
     hours: dict[str, list[Block]] = {}
     for block in blocks:
         hours.setdefault(block.hour, []).append(block)
@@ -85,4 +87,5 @@ def overview(blocks: Sequence[Block]) -> Overview:
     labels: dict[str, list[str]] = {}
     for name, value in zip(found["key"].tolist(), found["value"].tolist(), strict=True):
         labels.setdefault(name, []).append(value)
-    return Overview(summed, hosts.tolist(), processes.tolist(), labels)
+    size = sum(rollup.size for rollup in rollups)
+    return Overview(summed, hosts.tolist(), processes.tolist(), labels, size)

@@ -98,7 +98,7 @@ class Store:
     def overview(self) -> Overview:
         """What it has: hours, hosts, processes and labels."""
         with self.snapshot() as snapshot:
-            return overview(snapshot.blocks)
+            return overview(snapshot.blocks, snapshot.rollups)
 
     def names(self) -> list[NamedFile]:
         """Its files with build IDs, and how much of their code has names."""

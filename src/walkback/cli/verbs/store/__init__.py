@@ -31,7 +31,7 @@ HEADINGS = {
         "serve": "Show samples over time, and graphs of them, in a browser.",
     },
     "Maintain": {
-        "compact": "Merge the blocks of each hour.",
+        "compact": "Merge the blocks of each hour, and sum up days and months.",
         "expire": "Delete old hours.",
         "names": "Show how much code has names, and look for more.",
         "check": "Verify every block.",
@@ -114,7 +114,8 @@ def _show(folder: str, as_json: bool) -> int:
 
 def _lines(folder: str, found: Overview) -> list[str]:
     about = f"{counted(found.samples, 'sample')}, {counted(found.stacks, 'stack')}, {counted(found.bytes, 'byte')}"
-    lines = [f"{printable(folder)}: {about}"]
+    sums = f", and {counted(found.rollups, 'byte')} of sums" if found.rollups else ""
+    lines = [f"{printable(folder)}: {about}{sums}"]
     several = [("hosts", found.hosts), ("processes", found.processes)]
     several += [(f"label {name}", values) for name, values in found.labels.items()]
     lines += [
