@@ -105,7 +105,13 @@ def test_a_call_of_s390x_may_save_registers_above_the_stack_pointer(
 
 @pytest.mark.peers
 @pytest.mark.parametrize(
-    ("machine", "name", "text"), [("aarch64", "x30", "mov x0,x1; ret"), ("s390x", "%r14", "lgr %r2,%r3; br %r14")]
+    ("machine", "name", "text"),
+    [
+        ("aarch64", "x30", "mov x0,x1; ret"),
+        ("aarch64", "x30", "hint #25; .inst 0xd65f0bff"),  # paciasp, retaa
+        ("aarch64", "x30", "mov x5,x30; ret x5"),
+        ("s390x", "%r14", "lgr %r2,%r3; br %r14"),
+    ],
 )
 def test_a_row_without_a_caller_is_wrong_on_each_machine(machine: str, name: str, text: str, tmp_path: Path) -> None:
     found = verified(f".cfi_undefined {name}; {text}", tmp_path, assembler=peer(f"{machine}-as-2.44"))

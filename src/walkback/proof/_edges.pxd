@@ -63,6 +63,7 @@ cdef class Edges:
     cdef bint is_optional(self, long long place) noexcept nogil
     cdef int go_without_it(self) except -1 nogil
     cdef int go_back(self) noexcept nogil
+    cdef bint returns_to_caller(self) noexcept nogil
     cdef int note_leaving(self, bint goes_on) noexcept nogil
     cdef int leave_to(self, unsigned long long address) noexcept nogil
     cdef int leave(self) noexcept nogil

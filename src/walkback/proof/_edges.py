@@ -24,7 +24,7 @@ if cython.compiled:
         moved,
     )
     from cython.cimports.walkback.proof.shown import is_as_entered, loses
-    from cython.cimports.walkback.proof.values import AWAY, LABEL, LEFT, UNCALLED, Known, Trust, Verdict, Way
+    from cython.cimports.walkback.proof.values import AWAY, KEY_B, LABEL, LEFT, UNCALLED, Known, Trust, Verdict, Way
 else:
     from walkback.base.growing import Growing
     from walkback.base.searching import last
@@ -45,7 +45,7 @@ else:
         moved,
     )
     from walkback.proof.shown import is_as_entered, loses
-    from walkback.proof.values import AWAY, LABEL, LEFT, UNCALLED, Known, Trust, Verdict, Way
+    from walkback.proof.values import AWAY, KEY_B, LABEL, LEFT, UNCALLED, Known, Trust, Verdict, Way
 
 _ALL = cython.declare(cython.ulonglong, WORD)
 _PATTERN = cython.declare(cython.uchar, 6)
@@ -199,6 +199,17 @@ class Edges:
         if not self.rows.free and (returns or not loses(self.state)):
             self.note_leaving(False)
         return 0
+
+    def returns_to_caller(self) -> cython.bint:
+        """Whether a return goes to the return address, which on AArch64 may be elsewhere or have a signature."""
+        if self.code.machine != AARCH64:
+            return is_as_entered(self.state, self.code.machine)
+        if self.state.values[self.state.sp] != self.state.entry_stack():
+            return False
+        if self.one.effect == Effect.AUTHENTICATE:
+            signature: cython.longlong = KEY_B if self.one.signed else 0
+            return self.state.values[self.state.ra] == made(Known.SIGNED, self.state.ra, signature)
+        return self.state.get(self.one.first) == self.state.return_address
 
     def note_leaving(self, goes_on: cython.bint) -> cython.int:
         """Control leaves: as functions do, or it `goes_on` as handlers of interpreters, which are entered by jumps."""

@@ -28,7 +28,7 @@ if cython.compiled:
         saves,
     )
     from cython.cimports.walkback.proof.stored import HEAD
-    from cython.cimports.walkback.proof.values import AWAY, KEY_B, LEFT, Known, Seen
+    from cython.cimports.walkback.proof.values import AWAY, LEFT, Known, Seen
 else:
     from walkback.base.growing import Growing
     from walkback.base.searching import holds
@@ -49,7 +49,7 @@ else:
         saves,
     )
     from walkback.proof.stored import HEAD
-    from walkback.proof.values import AWAY, KEY_B, LEFT, Known, Seen
+    from walkback.proof.values import AWAY, LEFT, Known, Seen
 
 _RETURN = cython.declare(cython.int, 0xC3)
 _RETURN_AND_POP = cython.declare(cython.int, 0xC2)
@@ -320,27 +320,13 @@ def _note_leaving(walk: Walk, block: cython.Py_ssize_t, seen: cython.ushort[::1]
             tails.add(root, walk.edges.one.target)
         return 0
     if flow == Flow.RETURN:
-        _note_return(walk, _has_return_address(walk, at_entry), seen, root)
+        usual: cython.bint = walk.code.machine == AARCH64 or _is_usual_return(walk)
+        _note_return(walk, usual and walk.edges.returns_to_caller(), seen, root)
     elif not at_entry or place >= 0:
         seen[root] |= Seen.ASTRAY
     else:
         tails.add(root, walk.edges.one.target)
     return 0
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _has_return_address(walk: Walk, at_entry: cython.bint) -> cython.bint:
-    """Whether a return goes to the return address; on AArch64 that may be in another register, or have a signature."""
-    if walk.code.machine != AARCH64:
-        return at_entry and _is_usual_return(walk)
-    if walk.state.values[walk.state.sp] != walk.state.entry_stack():
-        return False
-    if walk.edges.one.effect == Effect.AUTHENTICATE:
-        signature: cython.longlong = KEY_B if walk.edges.one.signed else 0
-        return walk.state.values[walk.state.ra] == made(Known.SIGNED, walk.state.ra, signature)
-    return walk.state.get(walk.edges.one.first) == walk.state.return_address
 
 
 @cython.cfunc

@@ -12,7 +12,6 @@ cdef class Rows:
     cdef Py_ssize_t chain
     # Whether there are no rows, as rules are to be found
     cdef bint free
-    cdef int machine
     # Of the ranges of the table
     cdef const long long[::1] first_row
     cdef const long long[::1] rows
@@ -38,7 +37,7 @@ cdef class Rows:
     cdef int record_overwritten(
         self, long long place, long long last, unsigned long long linked, unsigned long long overwritten
     ) noexcept nogil
-    cdef int record_caller(self, long long place) noexcept nogil
+    cdef bint has_no_caller(self, long long place) noexcept nogil
     cdef int deny(self, long long place, int what) noexcept nogil
     cdef int record_chain(self, long long place, bint is_call) noexcept nogil
     cdef bint suppose(self, long long place) noexcept nogil

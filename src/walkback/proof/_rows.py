@@ -3,10 +3,8 @@
 import cython
 
 if cython.compiled:
-    from cython.cimports.walkback.proof.shown import is_as_entered
     from cython.cimports.walkback.proof.values import Chain, Verdict, Why
 else:
-    from walkback.proof.shown import is_as_entered
     from walkback.proof.values import Chain, Verdict, Why
 
 _END = cython.declare(cython.longlong, 1 << 62)
@@ -17,9 +15,8 @@ _END = cython.declare(cython.longlong, 1 << 62)
 class Rows:
     """Finds the row of a place, and holds its claims against the state there."""
 
-    def __init__(self, claims, state, unit, ranges, machine, chain, free=False):
+    def __init__(self, claims, state, unit, ranges, chain, free=False):
         self.claims, self.state, self.unit, self.chain, self.free = claims, state, unit, chain, free
-        self.machine = machine
         self.first_row = memoryview(ranges.first_row)
         self.rows = memoryview(ranges.rows)
         self.block = memoryview(ranges.block)
@@ -115,14 +112,10 @@ class Rows:
             self.deny(place, self.claims.what)
         return 0
 
-    def record_caller(self, place: cython.longlong) -> cython.int:
-        """A row that claims that there is no caller is wrong where the function returns to it."""
+    def has_no_caller(self, place: cython.longlong) -> cython.bint:
+        """Whether the row of a place claims that there is no caller."""
         wanted: cython.longlong = self.find(place)
-        if self.free or self.chain >= 0 or wanted < 0 or not self.claims.ends_here(self.state, wanted):
-            return 0
-        if is_as_entered(self.state, self.machine):
-            self.deny(place, self.state.ra)
-        return 0
+        return not self.free and self.chain < 0 and wanted >= 0 and self.claims.ends_here(self.state, wanted)
 
     def deny(self, place: cython.longlong, what: cython.int) -> cython.int:
         """Keep that a claim is wrong."""

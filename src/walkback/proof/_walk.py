@@ -38,7 +38,7 @@ class Walk:
     def __init__(self, code, claims, state, ranges, members, chain=-1, free=False):
         self.code, self.state, self.free = code, state, free
         self.unit = Unit(state, ranges, members, free)
-        self.rows = Rows(claims, state, self.unit, ranges, self.code.machine, chain, free)
+        self.rows = Rows(claims, state, self.unit, ranges, chain, free)
         self.edges = Edges(code, state, self.unit, self.rows, ranges)
         self.block = memoryview(ranges.block)
         self.is_entry = memoryview(ranges.is_entry)
@@ -220,8 +220,8 @@ class Walk:
                     self.unit.what[place] = self.rows.cause
                 if flow == Flow.CALL or flow == Flow.CALL_INDIRECT:
                     self.rows.record_return(place, place + length - 1)
-                elif flow == Flow.RETURN:
-                    self.rows.record_caller(place)
+                elif flow == Flow.RETURN and self.rows.has_no_caller(place) and self.edges.returns_to_caller():
+                    self.rows.deny(place, self.state.ra)
                 if brief:
                     length = skim(self.state, brief, self.code.machine)
                     if length:
