@@ -94,7 +94,8 @@ class Finder:
                 break
             ranges.is_entry[parts] = 0
             self._parts = distinct(np.append(self._parts, ranges.start[parts]))
-        found.seen[parts] |= np.uint16(Seen.COMPLEX)
+        else:
+            found.seen[parts] |= np.uint16(Seen.COMPLEX)
         found.seen[self._by_thunks(ranges, found)] |= np.uint16(Seen.RETURNS)
         return ranges, found
 

@@ -213,7 +213,9 @@ def _proved(prover: Prover, table: UnwindTable) -> UnwindTable:
         has_none = (unproved[:, 3] == Verdict.UNKNOWN) & (unproved[:, 4] == Why.EXPRESSION)
         unit = proof.units.number
         changed = np.isin(unit, np.concatenate((unit[doubtful], unit[unproved[:, 0].astype(np.int64)])))
-        out = wrong if turn < _PROOFS else doubtful if turn < _MOST_PROOFS else changed
+        out = wrong
+        if turn >= _PROOFS:  # it may not end otherwise
+            out = doubtful if turn < _MOST_PROOFS else changed
         table = _without(prover, table, proof, unproved, out)
         if has_none.all() and not doubtful.any() and len(table) == former:
             break
