@@ -60,6 +60,20 @@ def test_handlers_of_an_interpreter_have_the_frame_that_their_rows_say(offset: i
     assert found.wrong == wrong
 
 
+THUNK = """.type {0},@function; .p2align 4; {0}: .cfi_startproc; .cfi_def_cfa_offset 16; push %rbp; .cfi_offset 6,-16
+    mov %rsp,%rbp; .cfi_def_cfa_register 6; add $8,%rdi; pop %rbp; .cfi_restore 6; .cfi_def_cfa 7,8; {1}; .cfi_endproc
+    .size {0},.-{0}\n"""
+
+
+def test_a_first_row_that_comes_early_is_wrong_though_that_of_what_it_goes_on_in_is_as_well(tmp_path: Path) -> None:
+    behind = END + (THUNK.format("one", "jmp other") + THUNK.format("other", "ret")).replace(";", "\n")
+    found = verified("ret", tmp_path, behind=behind)
+    assert [(one.function, one.bytes, one.claimed, one.computed) for one in found.mismatches] == [
+        ("one", 1, "rsp+16", "rsp+8"),
+        ("other", 1, "rsp+16", "rsp+8"),
+    ]
+
+
 PUSHED = (
     ".cfi_def_cfa_offset 24; mov (%rsp),%rcx; mov %rbx,(%rsp); .cfi_offset 3,-24; call g; pop %rbx; .cfi_restore 3;"
 )

@@ -76,6 +76,7 @@ cdef class Unit:
     cdef Py_ssize_t keep(self) except -1 nogil
     cdef int put_off(self, long long place) except -1 nogil
     cdef int take(self, Py_ssize_t doubt) except -1 nogil
+    cdef long long wrong_places(self) noexcept nogil
     cdef int note_verdicts(self) noexcept nogil
     cdef int weigh_verdicts(self) noexcept nogil
     cdef int enqueue(self, Py_ssize_t block) noexcept nogil

@@ -289,6 +289,15 @@ class Unit:
         self.source = cython.cast(cython.longlong, self.doubts.numbers[doubt + 2]) - 1
         return self.flow(self.doubts.numbers[doubt])
 
+    def wrong_places(self) -> cython.longlong:
+        """How many instructions are wrong."""
+        i: cython.Py_ssize_t
+        found: cython.longlong = 0
+        with cython.boundscheck(False):
+            for i in range(cython.cast(cython.Py_ssize_t, self.total)):
+                found += self.owner[i] != 0 and self.verdict[i] == Verdict.WRONG
+        return found
+
     def note_verdicts(self) -> cython.int:
         """Keep the verdicts while the unit is walked once more."""
         i: cython.Py_ssize_t

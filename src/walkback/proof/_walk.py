@@ -64,15 +64,19 @@ class Walk:
         """Walk the ways that control surely goes, and those that are the only ones to a place.
 
         Where that goes astray, or only goes on as handlers of interpreters do, a range that nothing calls may be
-        entered with more on the stack, as its first row says. Then what is right about it is assumed.
+        entered with more on the stack, as its first row says. Then what is right about it is assumed. Of what goes on
+        less must be wrong then: a first row may be wrong, too.
         """
+        wrong: cython.longlong = 0
         self.otherwise = False
         done: cython.bint = self.walk_unit(first, end)
         goes_on: cython.bint = self.edges.goes_on and not self.edges.leaves_so
         if done and (self.edges.astray or goes_on) and not self.free and self.may_begin_otherwise():
+            if not self.edges.astray:
+                wrong = self.unit.wrong_places()
             self.otherwise = True
             done = self.walk_unit(first, end)
-            if not done or self.edges.astray:
+            if not done or self.edges.astray or (wrong and self.unit.wrong_places() >= wrong):
                 self.otherwise = False
                 done = self.walk_unit(first, end)
         return done
