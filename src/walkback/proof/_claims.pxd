@@ -12,6 +12,7 @@ cdef class Claims:
     # The form, if it is a usual one, in which register or at which place, what has to be there, and in which slot it was
     cdef long long[:, ::1] usual
     cdef int sp
+    cdef bint denies_ends
     cdef long long sp_from_cfa
     # What was found last
     cdef int verdict

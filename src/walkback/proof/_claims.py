@@ -49,7 +49,8 @@ _NOTHING = cython.declare(cython.longlong, NOTHING)
 class Claims:
     """All sets of claims of a table."""
 
-    def __init__(self, sets, machine):
+    def __init__(self, sets, machine, denies_ends=False):
+        """If it `denies_ends`, functions that return have a caller; Go ends stacks in functions that its own calls."""
         self.first = memoryview(sets.first)
         self.target = memoryview(sets.target)
         self.base = memoryview(sets.base)
@@ -57,7 +58,7 @@ class Claims:
         self.offset = memoryview(sets.offset)
         self.signed = memoryview(sets.signed)
         self.usual = memoryview(sets.usual(machine))
-        self.sp = machine.sp
+        self.sp, self.denies_ends = machine.sp, denies_ends
         self.sp_from_cfa = machine.sp_from_cfa
         self.verdict = self.what = self.why = 0
 
@@ -116,8 +117,10 @@ class Claims:
 
     @cython.boundscheck(False)
     def ends_here(self, state: State, number: cython.Py_ssize_t) -> cython.bint:
-        """Whether a set claims that there is no caller."""
+        """Whether a set claims that there is no caller, where that can be wrong."""
         entry: cython.Py_ssize_t
+        if not self.denies_ends:
+            return False
         for entry in range(self.first[number], self.first[number + 1]):
             if self.target[entry] == state.ra:
                 return self.base[entry] == UNDEFINED

@@ -365,6 +365,8 @@ class Edges:
             self.linked |= changed & ~self.state.preserved
         elif not (is_direct and self.code.is_odd):
             self.overwritten = ~self.state.preserved
+        if is_direct and self.code.is_again:
+            self.linked = self.overwritten = 0  # whoever walks knows what these are passed
         if self.one.clobbers:
             self.state.clobber(self.one.clobbers)
         link: cython.longlong = self.state.get(self.state.ra)

@@ -149,7 +149,7 @@ class Prover:
         if chain:
             sets = with_chain(sets, table.machine)
         ranges = self.ranges(table, sets)
-        claims = Claims(sets, table.machine)
+        claims = Claims(sets, table.machine, source is not None)
         state = State(table.machine, kept_by_calls(table), sets.watched(table.machine), sets.saved())
         abi = _tally.as_entered(claims, state, len(sets))
         first = ranges.first_row.clip(max=max(len(ranges.row_claims) - 1, 0))
