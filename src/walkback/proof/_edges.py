@@ -229,7 +229,7 @@ class Edges:
         """What `ex` executes changes no register if it is a pattern at a known place that does not."""
         value: cython.longlong = self.state.get(self.one.base)
         if value & KIND_MASK == Known.CONSTANT:
-            if not self.executes(cython.cast(cython.ulonglong, (value >> OFFSET_SHIFT) + self.one.offset)):
+            if not self.executes(cython.cast(cython.ulonglong, (value >> OFFSET_SHIFT) + self.one.offset) & _ALL):
                 self.one.clobbers = 0
         return 0
 

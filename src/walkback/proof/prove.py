@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Container, Iterable
 from functools import cached_property
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U8, U32, U64, are_among
+from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, layout, machine_of
 from walkback.proof import _tally
@@ -281,12 +283,14 @@ class Prover:
         """Rows of an entry of that, rising, and the function of this file that it calls if no other takes its place."""
         starts, _, names = self._plt.entries()
         wanted = {name.removesuffix("@plt"): start for start, name in zip(starts, names, strict=True) if name}
-        rows = []
+        rows: list[tuple[int, int]] = []
         for index in self.elf.sections_of_type(layout.SHT_DYNSYM) if wanted else ():
-            symbols = self.elf.symbols(index)
-            symbols = symbols[symbols["section"] != layout.SHN_UNDEF]
-            own = self.elf.strings(int(self.elf.sections["link"][index]), symbols["name_offset"].tolist())
-            rows += [(wanted[one], at) for one, at in zip(own, symbols["value"].tolist(), strict=True) if one in wanted]
+            with contextlib.suppress(WalkbackError):  # names are a help and nothing more
+                symbols = self.elf.symbols(index)
+                symbols = symbols[symbols["section"] != layout.SHN_UNDEF]
+                own = self.elf.strings(int(self.elf.sections["link"][index]), symbols["name_offset"].tolist())
+                named = zip(own, symbols["value"].tolist(), strict=True)
+                rows += [(wanted[name], place) for name, place in named if name in wanted]
         return np.array(sorted(rows), np.uint64).reshape(-1, 2)
 
     def _is_stub(self, start: U64, size: I64, block: U32) -> U8:
