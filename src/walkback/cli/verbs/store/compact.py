@@ -14,7 +14,10 @@ from walkback.cli.storing import print_replaced
 @JSON
 @click.pass_context
 def compact(ctx: click.Context, /, every: bool, as_json: bool) -> None:
-    """Merge the blocks of each hour, and sum up the days and months that are over."""
+    """Merge the blocks of each hour, and sum up days and months.
+
+    Sums are made of days and months that are over.
+    """
 
     def work(folder: str) -> int:
         from walkback.store.store import Store
