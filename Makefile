@@ -69,7 +69,14 @@ test-interpreted: install
 	$(PYTEST) --interpreted $(TESTS)
 
 test-whole: export WALKBACK_PEERS = required
-test-whole: peers test-interpreted test-compiled
+test-whole: peers .venv/cloud test-interpreted test-compiled
+
+# The services of objects that stores in buckets are tested with.
+.venv/cloud: export PATH := $(CURDIR)/$(BIN):$(PATH)
+.venv/cloud: .venv/dependencies .venv/node tools/cloud/package-lock.json tools/cloud/.npmrc
+	$(BIN)/python -m pip install --quiet --group cloud
+	cd tools/cloud && npm ci --silent
+	touch $@
 
 .cache/sdist: .venv/installed MANIFEST.in $(shell git ls-files 2>/dev/null)
 	rm -rf $@
@@ -82,7 +89,7 @@ test-lowest: .venv-lowest/installed
 .venv-lowest/installed: tools/lowest.txt .cache/sdist
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --upgrade pip
-	PIP_CONSTRAINT=tools/lowest.txt PIP_BUILD_CONSTRAINT=tools/lowest.txt .venv-lowest/bin/python -m pip install --quiet .cache/sdist/*.tar.gz --group dev
+	PIP_CONSTRAINT=tools/lowest.txt PIP_BUILD_CONSTRAINT=tools/lowest.txt .venv-lowest/bin/python -m pip install --quiet .cache/sdist/*.tar.gz --group dev --group cloud
 	touch $@
 
 # Verbs and formats with the newest dependencies, on each newer Python that `make peers` brings.
@@ -91,10 +98,10 @@ test-pythons: peers .cache/sdist
 
 # What a change must pass besides `make test`, which runs with the newest dependencies.
 test-all: export WALKBACK_PEERS = required
-test-all: lint peers docs test-interpreted test-lowest test-pythons
+test-all: lint peers .venv/cloud docs test-interpreted test-lowest test-pythons
 
 # What takes too long for every change.
-test-long: install peers docs
+test-long: install peers .venv/cloud docs
 	WALKBACK_TESTS=long WALKBACK_PEERS=required $(BIN)/pytest $(TESTS)
 
 soak: install
@@ -153,5 +160,5 @@ peers:
 	$(PYTHON) tools/peers.py
 
 clean:
-	rm -rf .venv .venv-lowest .venv-wheel dist .cache build tools/js/node_modules
+	rm -rf .venv .venv-lowest .venv-wheel dist .cache build tools/js/node_modules tools/cloud/node_modules
 	find src -name '*.so' -delete

@@ -15,7 +15,7 @@ from effort import rounds
 from store.plainstore import HOUR, NOON, Sample, named, write_segment
 from store.test_store_query import exported, folded, folded_text, some_samples
 from walkback.base.errors import UnreadableError
-from walkback.store.folder import Rollup, live_rollups
+from walkback.store.parts import Rollup, live_rollups
 from walkback.store.store import Store
 
 DAY = 24 * HOUR

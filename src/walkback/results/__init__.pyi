@@ -35,9 +35,9 @@ from walkback.stacks.top import HotFunction as HotFunction
 from walkback.store.append import Append as Append
 from walkback.store.check import Problem as Problem
 from walkback.store.compact import Replaced as Replaced
-from walkback.store.folder import Block as Block
 from walkback.store.groups import Group as Group
 from walkback.store.overview import Overview as Overview
+from walkback.store.parts import Block as Block
 from walkback.surveys.run import Surveyed as Surveyed
 from walkback.table.comparing import Comparison as Comparison
 from walkback.table.table import Found as Found

@@ -42,14 +42,19 @@ class Marker:
         name = str(folder) or "''"
         file = folder / self.name
         try:
-            found = json.loads(_small(file))
+            return self.parse(_small(file), name, str(file))
         except (FileNotFoundError, NotADirectoryError):
             what = f"not a {self.noun}" if os.path.lexists(folder) else os.strerror(errno.ENOENT)
             raise UnreadableError(what, file=name) from None
         except OSError as error:
             raise unreadable(error, file) from None
+
+    def parse(self, data: bytes, name: str, file: str) -> dict[str, Any]:
+        """What the contents of the file say of a folder of this name."""
+        try:
+            found = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise UnreadableError(f"not JSON: {error}", file=str(file)) from None
+            raise UnreadableError(f"not JSON: {error}", file=file) from None
         version = found.get("version") if isinstance(found, dict) else None
         if version != self.version:
             message = f"a {self.noun} of version {version!r} is not read here, but of version {self.version}"
@@ -63,8 +68,12 @@ class Marker:
 
     def write(self, folder: Path, described: Mapping[str, Any]) -> None:
         """Say of a folder that it is one, and more."""
+        replace_file(folder / self.name, [self.contents(described)])
+
+    def contents(self, described: Mapping[str, Any]) -> bytes:
+        """The contents of the file."""
         text = json.dumps({"version": self.version, **described}, indent=1 if described else None)
-        replace_file(folder / self.name, [text.encode() + b"\n"])
+        return text.encode() + b"\n"
 
     def make(
         self,
@@ -105,17 +114,23 @@ def publish(making: Path, place: Path) -> None:
 
 
 def read_description(file: Path, noun: str, parse: Callable[[Any], T]) -> T | None:
-    """What a part says of itself; None if it is gone by now. What `parse` cannot use is an error in one line."""
+    """What a part says of itself; None if it is gone by now."""
     try:
-        return parse(json.loads(_small(file)))
+        return parse_description(_small(file), str(file), noun, parse)
     except FileNotFoundError:
         if file.parent.is_dir():
             raise UnreadableError(f"this {noun} does not say what it is", file=str(file)) from None
         return None
     except OSError as error:
         raise unreadable(error, file) from None
+
+
+def parse_description(data: bytes, file: str, noun: str, parse: Callable[[Any], T]) -> T:
+    """What a description says. What `parse` cannot use is an error in one line."""
+    try:
+        return parse(json.loads(data))
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise UnreadableError(f"this does not describe a {noun}: {error!r}", file=str(file)) from None
+        raise UnreadableError(f"this does not describe a {noun}: {error!r}", file=file) from None
 
 
 def _small(file: Path) -> bytes:

@@ -20,9 +20,10 @@ from walkback.store import folded
 from walkback.store.backtraces import add_backtraces
 from walkback.store.builder import Builder, SampleOrigin, write_manifest
 from walkback.store.capturing import Capture, Captured
-from walkback.store.folder import BlockCounts, StoreFolder, StoreSnapshot
+from walkback.store.folder import StoreFolder, StoreSnapshot
 from walkback.store.known import KnownNames, publish_names, write_new_names
 from walkback.store.names import NOTHING, KeptNames, joined
+from walkback.store.parts import BlockCounts
 from walkback.store.profiles import add_profile, names_in
 from walkback.store.staging import Staging
 
@@ -58,6 +59,7 @@ class Append:
             raise ArgumentError("two labels have the same name when bytes that are no text are spelled out")
         for value in labels.values():
             spelled_out(value)
+        folder.check_writable()
         self._folder = folder
         self.origin = SampleOrigin(host, labels=tuple(sorted(labels.items())))
         """What all samples have in common."""
@@ -173,6 +175,8 @@ class Append:
             write_manifest(staging.path, self.blocks, names=len(new))
             staging.publish()
             self.segment = staging.id
+        if self._folder.is_far:
+            return
         with StoreSnapshot(self._folder) as snapshot:
             dropped = not self._known.tables <= frozenset(snapshot.names)
             own = [table for table in snapshot.names if table.parent == staging.published]
@@ -185,7 +189,7 @@ class Append:
 
     def _read_known(self, names: KeptNames) -> None:
         """Know what the store says of the same files; a damaged table keeps no samples out."""
-        if not len(names):
+        if not len(names) or self._folder.is_far:
             return
         with StoreSnapshot(self._folder) as snapshot:
             try:

@@ -17,7 +17,7 @@ from walkback.base.text import spelled_out
 from walkback.segments.database import connect, object_column
 from walkback.stacks.distinct import Distinct
 from walkback.store import layout
-from walkback.store.folder import BlockCounts, Name, Rollup
+from walkback.store.parts import BlockCounts, Name, Rollup
 from walkback.store.tables import QUICK, Columns, Referred, write_tables
 from walkback.store.tree import GrowingTree, in_preorder
 

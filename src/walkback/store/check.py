@@ -10,12 +10,12 @@ import numpy as np
 
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError, WalkbackError
-from walkback.base.locks import locked
 from walkback.segments.database import connect
 from walkback.store import layout
 from walkback.store.builder import counted, sum_of
-from walkback.store.folder import Block, Rollup, Segment, StoreFolder, live, live_names, live_rollups, missing
+from walkback.store.folder import StoreFolder
 from walkback.store.names import read_names
+from walkback.store.parts import Block, Rollup, Segment, live, live_names, live_rollups
 from walkback.store.tables import Contents, read_block, read_rollup
 
 if TYPE_CHECKING:
@@ -34,16 +34,15 @@ class Problem:
 
 def check(folder: StoreFolder) -> Iterator[Problem]:
     """All that is wrong; nothing if every sample can be read."""
-    with locked(folder.path / layout.LOCK, shared=True):
+    with folder.reading():
         wrong: list[UnreadableError] = []
         segments = folder.segments(wrong)
         blocks = live(segments)
         for error in wrong:
-            yield Problem(error.file or str(folder.path), error.message)
+            yield Problem(error.file or folder.name, error.message)
         for block in blocks:
             try:
-                if not block.path.is_dir():
-                    raise missing("block", block.path)
+                block.check_there()
                 # A damaged file can leave DuckDB in a state in which it reads no other either.
                 with connect() as db:
                     yield from _check_block(db, block)
@@ -57,8 +56,7 @@ def check(folder: StoreFolder) -> Iterator[Problem]:
 
 def _check_rollup(rollup: Rollup, blocks: Sequence[Block]) -> Iterator[Problem]:
     try:
-        if not rollup.path.is_dir():
-            raise missing("rollup", rollup.path)
+        rollup.check_there()
         with connect() as db:
             found = read_rollup(db, rollup)
     except WalkbackError as error:

@@ -6,35 +6,37 @@ replaced goes when nobody reads, which may be at a later compaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from walkback.base.dataclass import dataclass
-from walkback.base.errors import WalkbackError
-from walkback.base.locks import locked
-from walkback.base.replace import sync_folder
+from walkback.base.errors import UnreadableError, WalkbackError
 from walkback.segments.database import connect
 from walkback.store import layout
 from walkback.store.builder import Builder, write_manifest
 from walkback.store.check import checked_block
-from walkback.store.folder import (
+from walkback.store.folder import OvertakenError, StoreFolder, Turn
+from walkback.store.names import read_names, write_names
+from walkback.store.parts import (
     Block,
     BlockCounts,
     Name,
     Rollup,
     Segment,
-    StoreFolder,
+    brought,
     live,
     live_names,
     live_rollups,
+    name_files,
     replaced_by,
 )
-from walkback.store.names import read_names, write_names
 from walkback.store.reading import BlockTables
 from walkback.store.rollups import wanted_rollups, write_rollup
-from walkback.store.staging import Staging, clean
+from walkback.store.staging import Staging
 from walkback.store.tables import SMALL
+
+_MOST_TURNS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,45 +60,62 @@ def compact(folder: StoreFolder, *, every: bool = False, level: int = SMALL) -> 
 
     An hour with a block that cannot be read stays as it is, and after all others are done this raises the error.
     """
-    with locked(folder.path / layout.COMPACT_LOCK):
-        clean(folder)
-        segments = folder.segments()
-        hours: dict[str, list[Block]] = {}
-        for block in live(segments):
-            hours.setdefault(block.hour, []).append(block)
-        old: list[Block] = []
-        found: dict[str, BlockCounts] = {}
-        errors: list[WalkbackError] = []
-        with Staging(folder) as staging:
-            for blocks in hours.values():
-                if not every and len(blocks) == 1:
-                    continue
-                try:
-                    builder = merged(blocks)
-                except WalkbackError as error:
-                    errors.append(error)
-                    continue
-                found |= builder.write(staging.path, level)
-                old += blocks
+
+    def work(turn: Turn) -> Replaced:
+        return _compact(folder, turn, level, every=every)
+
+    return _in_turn(folder, work)
+
+
+def _in_turn(folder: StoreFolder, work: Callable[[Turn], Replaced]) -> Replaced:
+    """Do it, and again from the beginning where somebody else replaced something meanwhile."""
+    for _ in range(_MOST_TURNS):
+        try:
+            with folder.turn() as turn:
+                return work(turn)
+        except OvertakenError:
+            pass
+    raise UnreadableError("each time others compacted or expired this store faster", file=folder.name)
+
+
+def _compact(folder: StoreFolder, turn: Turn, level: int, *, every: bool) -> Replaced:
+    segments = turn.segments
+    hours: dict[str, list[Block]] = {}
+    for block in live(segments):
+        hours.setdefault(block.hour, []).append(block)
+    old: list[Block] = []
+    found: dict[str, BlockCounts] = {}
+    errors: list[WalkbackError] = []
+    with Staging(folder) as staging:
+        for blocks in hours.values():
+            if not every and len(blocks) == 1:
+                continue
             try:
-                names = _merge_names(segments, staging.path, level, every=every)
+                builder = merged(blocks)
             except WalkbackError as error:
                 errors.append(error)
-                names = _MergedNames()
-            gone = {block.name for block in old}
-            left = [block for blocks in hours.values() for block in blocks if block.name not in gone]
-            left += [Block(staging.path / f"{layout.HOUR}{hour}", staging.id, hour, its) for hour, its in found.items()]
-            rollups, outdated = _sum_up(segments, staging, left, level, errors)
-            replaced = gone | names.old | outdated
-            if replaced or rollups:
-                replaces = _replaces(segments, replaced)
-                write_manifest(staging.path, found, replaces, names=names.rows, rollups=rollups)
-                staging.publish()
-        waiting = _sweep(folder)
-        if errors:
-            raise errors[0]
-        spans = tuple(rollup.span for rollup in rollups)
-        return Replaced(staging.id if replaced or rollups else None, tuple(old), found, spans, waiting)
+                continue
+            found |= builder.write(staging.path, level)
+            old += blocks
+        try:
+            names = _merge_names(segments, staging.path, level, every=every)
+        except WalkbackError as error:
+            errors.append(error)
+            names = _MergedNames()
+        gone = {block.name for block in old}
+        left = [block for blocks in hours.values() for block in blocks if block.name not in gone]
+        left += [Block(staging.path / f"{layout.HOUR}{hour}", staging.id, hour, its) for hour, its in found.items()]
+        rollups, outdated = _sum_up(segments, staging, left, level, errors)
+        replaced = gone | names.old | outdated
+        if replaced or rollups:
+            replaces = _replaces(segments, replaced)
+            write_manifest(staging.path, found, replaces, names=names.rows, rollups=rollups)
+            staging.publish(turn)
+    waiting = folder.sweep()
+    if errors:
+        raise errors[0]
+    spans = tuple(rollup.span for rollup in rollups)
+    return Replaced(staging.id if replaced or rollups else None, tuple(old), found, spans, waiting)
 
 
 def _sum_up(
@@ -141,7 +160,7 @@ def _merge_names(segments: Sequence[Segment], folder: Path, level: int, *, every
     blocks = live(segments)
     with connect() as db:
         build_ids = BlockTables(db, blocks).read("modules", "build_id").columns[0].tolist() if blocks else []
-        found = read_names(db, [one.names_file for one in old], build_ids)
+        found = read_names(db, name_files(old), build_ids)
         if len(found):
             write_names(db, folder, found, level)
     return _MergedNames(len(found), frozenset((one.id, layout.NAMES) for one in old))
@@ -149,24 +168,32 @@ def _merge_names(segments: Sequence[Segment], folder: Path, level: int, *, every
 
 def expire(folder: StoreFolder, before: int) -> Replaced:
     """Let all hours go that ended before a time, in nanoseconds since 1970."""
-    with locked(folder.path / layout.COMPACT_LOCK):
-        clean(folder)
-        segments = folder.segments()
-        last = before // layout.HOUR_NS
-        old = [block for block in live(segments) if (layout.hour_number(block.hour) or 0) < last]
-        if not old:
-            return Replaced(None, (), {}, (), _sweep(folder))
-        gone = {block.name for block in old}
-        left = {block.name for block in live(segments)} - gone
-        with Staging(folder) as staging:
-            write_manifest(staging.path, {}, _replaces(segments, gone | _outdated(segments, left)))
-            staging.publish()
-        return Replaced(staging.id, tuple(old), {}, (), _sweep(folder))
+
+    def work(turn: Turn) -> Replaced:
+        return _expire(folder, turn, before // layout.HOUR_NS)
+
+    return _in_turn(folder, work)
 
 
-def merged(blocks: Iterable[Block]) -> Builder:
+def _expire(folder: StoreFolder, turn: Turn, first: int) -> Replaced:
+    segments = turn.segments
+    blocks = live(segments)
+    old = [block for block in blocks if (layout.hour_number(block.hour) or 0) < first]
+    if not old:
+        return Replaced(None, (), {}, (), folder.sweep())
+    gone = {block.name for block in old}
+    left = {block.name for block in blocks} - gone
+    with Staging(folder) as staging:
+        write_manifest(staging.path, {}, _replaces(segments, gone | _outdated(segments, left)))
+        staging.publish(turn)
+    return Replaced(staging.id, tuple(old), {}, (), folder.sweep())
+
+
+def merged(blocks: Sequence[Block]) -> Builder:
     """The samples of several blocks."""
     builder = Builder()
+    for table in layout.TABLES:
+        brought(blocks, table)
     with connect() as db:
         for block in blocks:
             found = checked_block(db, block)
@@ -184,42 +211,3 @@ def _replaces(segments: Sequence[Segment], old: AbstractSet[Name]) -> set[Name]:
         if segment.parts.keys() <= replaced:
             found |= {name for name in segment.replaces if name[0] in present}
     return found
-
-
-def _sweep(folder: StoreFolder) -> int:
-    """Take away what is replaced if nobody reads; returns how many blocks have to wait."""
-    with Staging(folder) as taken, locked(folder.path / layout.LOCK, wait=False) as alone:
-        segments = folder.segments()
-        replaced = replaced_by(segments)
-        parts = [part for segment in segments for part in segment.parts.items()]
-        dead = [(name, path) for name, path in parts if name in replaced and path.exists()]
-        if not alone:
-            return sum(layout.hour_number(part) is not None for (_, part), _ in dead)
-        for name, path in dead:
-            taken.take(path, "-".join(name))
-        # No block may come back in a crash after what replaces it has gone.
-        for place in {path.parent for _, path in dead}:
-            sync_folder(place)
-        for segment in _empty(segments, replaced):
-            taken.take(segment.path, segment.id)
-            sync_folder(folder.path)
-    return 0
-
-
-def _empty(segments: Sequence[Segment], replaced: frozenset[Name]) -> list[Segment]:
-    """Segments that have nothing left and that no other needs, in the order in which they can go."""
-    left = list(segments)
-    found: list[Segment] = []
-    while segment := next((one for one in left if _can_go(one, left, replaced)), None):
-        left.remove(segment)
-        found.append(segment)
-    return found
-
-
-def _can_go(segment: Segment, segments: Sequence[Segment], replaced: frozenset[Name]) -> bool:
-    """Whether all its blocks are replaced, and what it replaces itself is gone or replaced by others too."""
-    others = [one for one in segments if one is not segment]
-    elsewhere, present = replaced_by(others), {one.id for one in others}
-    return segment.parts.keys() <= replaced and all(
-        name in elsewhere or name[0] not in present for name in segment.replaces
-    )

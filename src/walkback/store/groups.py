@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from walkback.base.dataclass import dataclass
 from walkback.segments.database import connect
-from walkback.store.folder import Summed
+from walkback.store.parts import Summed
 from walkback.store.reading import BlockTables
 from walkback.store.sums import Wanted, column_of
 

@@ -119,6 +119,7 @@ def named_files(folder: StoreFolder) -> list[NamedFile]:
 
 def update_names(folder: StoreFolder, naming: Naming) -> NamesUpdate:
     """Look all code up again that was met, and keep what the store did not know."""
+    folder.check_writable()
     with StoreSnapshot(folder) as snapshot:
         frames = _frames(snapshot)
     rows = np.flatnonzero((frames.name < 0) & (frames.module >= 0))

@@ -14,8 +14,8 @@ from walkback.capture.recorder.renewed import Renewed
 from walkback.stacks.distinct import Distinct
 from walkback.store.append import Append
 from walkback.store.capturing import Capture
-from walkback.store.folder import StoreFolder
 from walkback.store.known import KnownNames
+from walkback.store.opening import open_folder
 
 if TYPE_CHECKING:
     import os
@@ -43,7 +43,7 @@ class Often:
 
         Once an append has succeeded, `on_failure` is given the error of one that does not: its samples are lost.
         """
-        self._folder = StoreFolder(folder, create=True)
+        self._folder = open_folder(folder, create=True)
         self._labels, self._capture, self._seconds, self._by_period = labels, capture, seconds, by_period
         self._append: Append | None = None
         self._taken: Captured | None = None

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from walkback.base.dataclass import dataclass
 from walkback.base.oneline import OneLine
 from walkback.segments.database import connect
-from walkback.store.folder import Block, Rollup
+from walkback.store.parts import Block, Rollup
 from walkback.store.reading import BlockTables
 
 

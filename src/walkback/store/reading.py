@@ -15,11 +15,10 @@ from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.segments.database import cast_columns, first_unreadable, plain_column, readable, sql_path
 from walkback.store import layout
+from walkback.store.parts import HasTables, brought
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
-    from walkback.store.folder import HasTables
 
 MISSING = -1
 """Stands for NULL in columns of numbers."""
@@ -37,7 +36,7 @@ class BlockTables:
     def scan(self, table: str) -> str:
         """What stands behind FROM: the rows of a table, with `block` and `row`."""
         columns = cast_columns(layout.EVERY_COLUMN[table])
-        files = ", ".join(sql_path(block.file(table)) for block in self.blocks)
+        files = ", ".join(map(sql_path, brought(self.blocks, table)))
         source = f"read_parquet([{files}], hive_partitioning = false, file_row_number = true)"
         block = f"CAST(file_index + {self._number} AS BIGINT) AS block"
         return f"(SELECT {block}, file_row_number AS row, {columns} FROM {source})"
@@ -85,7 +84,7 @@ class BlockTables:
             block = block[order]
             found = {name: column[order] for name, column in found.items()}
         first = np.searchsorted(block, np.arange(len(self.blocks) + 1))
-        files = [str(block.file(table)) for block in self.blocks]
+        files = [str(block.place(table)) for block in self.blocks]
         return BlockColumns(first.astype(np.int64), list(found.values()), files)
 
 

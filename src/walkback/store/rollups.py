@@ -18,7 +18,7 @@ from walkback.stacks.distinct import Distinct
 from walkback.store import layout
 from walkback.store.builder import Builder
 from walkback.store.check import checked_block
-from walkback.store.folder import Block, Rollup, Summed, summed
+from walkback.store.parts import Block, Rollup, Summed, summed
 from walkback.store.tables import Columns, Referred, read_rollup, write_tables
 
 if TYPE_CHECKING:

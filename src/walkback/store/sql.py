@@ -25,9 +25,10 @@ from walkback.base.text import sql_text
 from walkback.segments.database import apart, done_apart, lock, object_column, one_line, readable
 from walkback.segments.queries import answer_columns, checked_query, readable_query, wrong_queries
 from walkback.stacks.stacks import END_WORDS, End
-from walkback.store.folder import Block, StoreSnapshot
+from walkback.store.folder import StoreSnapshot
 from walkback.store.layout import COLUMNS
 from walkback.store.naming import Naming
+from walkback.store.parts import Block
 from walkback.store.reading import BlockTables
 from walkback.store.sums import Wanted, forest
 

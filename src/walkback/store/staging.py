@@ -12,11 +12,12 @@ import os
 import shutil
 import time
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from walkback.segments.protocol import publish
 from walkback.store import layout
-from walkback.store.folder import StoreFolder
+
+if TYPE_CHECKING:
+    from walkback.store.folder import StoreFolder, Turn
 
 _ALIVE = "alive"
 """The file whose lock says that the writer lives."""
@@ -47,9 +48,9 @@ class Staging:
         """Where the segment is once it has appeared."""
         return self._folder.path / f"{layout.SEGMENT}{self.id}"
 
-    def publish(self) -> None:
+    def publish(self, turn: Turn | None = None) -> None:
         """Bring all to the disk, and let it appear: from here on it is there whatever happens."""
-        publish(self.path, self.published)
+        self._folder.publish(self.path, self.id, turn)
 
     def take(self, path: Path, name: str) -> None:
         """Have what is at a path as a part of this, in one step; it goes when this does."""
@@ -72,6 +73,11 @@ class Staging:
 def new_id() -> str:
     """A name that no other segment has; names are in the order of time."""
     return f"{time.time_ns():016x}{os.urandom(4).hex()}"
+
+
+def begun(number: str) -> int:
+    """When a segment was begun, in nanoseconds since 1970, by the clock of its writer."""
+    return int(number[:16], 16)
 
 
 def _begin(staging: Path) -> tuple[str, Path, int]:

@@ -17,11 +17,13 @@ from walkback.base.columns import NamedColumns
 from walkback.store.append import Append
 from walkback.store.check import Problem, check
 from walkback.store.compact import Replaced, compact, expire
-from walkback.store.folder import Block, StoreFolder, StoreSnapshot
+from walkback.store.folder import StoreSnapshot
 from walkback.store.known import NamedFile, NamesUpdate, named_files, update_names
 from walkback.store.moments import Moment, moment
 from walkback.store.naming import Naming
+from walkback.store.opening import open_folder
 from walkback.store.overview import Overview, overview
+from walkback.store.parts import Block
 from walkback.store.selection import Choice, Selection, wanted_samples
 
 
@@ -36,15 +38,15 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False) -> None:
-        """With `create` it is made if it is not there."""
-        self.folder = StoreFolder(path, create=create)
+        """With `create` it is made if it is not there. A path that begins with s3://, gs:// or az:// is in a bucket."""
+        self.folder = open_folder(path, create=create)
 
     def __repr__(self) -> str:
-        return f"Store({os.fsdecode(self.path)!r})"
+        return f"Store({self.folder.name!r})"
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """The folder; of a store in a bucket, the one where its files are kept on this machine."""
         return self.folder.path
 
     def append(self, *, host: str | None = None, labels: Mapping[str, str] | None = None, names: bool = True) -> Append:
@@ -79,7 +81,7 @@ class Store:
         Times are as `moment` takes them. Of several hosts, processes or values of a label, any is fine.
         """
         wanted = wanted_samples(since=since, until=until, host=host, process=process, labels=labels)
-        return Selection(self.snapshot, wanted, naming or Naming(), str(self.path))
+        return Selection(self.snapshot, wanted, naming or Naming(), self.folder.name)
 
     def sql(
         self, query: str, *, since: Moment | None = None, until: Moment | None = None, allow_files: bool = False

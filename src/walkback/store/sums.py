@@ -22,9 +22,9 @@ from walkback.base.text import spelled_out, sql_text
 from walkback.segments.database import connect
 from walkback.stacks.distinct import Distinct
 from walkback.store.builder import sum_of
-from walkback.store.folder import Summed
 from walkback.store.layout import LAST_NS, MOST_WEIGHT
 from walkback.store.names import NOTHING, KeptNames, read_names
+from walkback.store.parts import Summed
 from walkback.store.reading import MISSING, BlockColumns, BlockTables
 from walkback.store.tree import GrowingTree, StackTree, from_preorder
 

@@ -14,7 +14,7 @@ from walkback.base.errors import UnreadableError
 from walkback.base.text import sql_text
 from walkback.segments.database import plain_column, plain_path, readable, sql_path, writable
 from walkback.store import layout
-from walkback.store.folder import Block, HasTables, Rollup
+from walkback.store.parts import Block, HasTables, Rollup
 from walkback.store.tree import StackTree, from_preorder
 
 if TYPE_CHECKING:

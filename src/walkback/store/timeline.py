@@ -9,8 +9,8 @@ import numpy as np
 from walkback.base.arrays import I64
 from walkback.base.dataclass import dataclass
 from walkback.segments.database import connect
-from walkback.store.folder import Block
 from walkback.store.layout import LAST_NS
+from walkback.store.parts import Block
 from walkback.store.reading import BlockTables
 from walkback.store.sums import Wanted
 

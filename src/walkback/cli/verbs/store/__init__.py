@@ -64,6 +64,8 @@ class _StoreVerbs(LazyVerbs):
 def store(ctx: click.Context, /, folder: str, as_json: bool) -> None:
     """Keep stacks of many programs in a folder, and query them.
 
+    DIR can also be the address of a store in a bucket: s3://, gs:// or az://.
+
     Without a verb: list what the store holds.
     """
     ctx.obj = folder

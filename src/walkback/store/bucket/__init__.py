@@ -1,0 +1,1 @@
+"""Stores in the buckets of object storage."""

@@ -1,0 +1,182 @@
+"""The objects below an address: listed, read, created once, and deleted.
+
+What fails is tried again, since nothing here does harm if it is done twice; what goes on failing is an error in one
+line that names the address.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from walkback.base.dataclass import dataclass
+from walkback.base.errors import ArgumentError, UnreadableError
+from walkback.segments.database import one_line
+
+T = TypeVar("T")
+
+# A service that does not answer is asked again here, so the libraries need not wait for long.
+_OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "s3": {"config_kwargs": {"connect_timeout": 10, "read_timeout": 60, "retries": {"max_attempts": 2}}},
+    "gs": {},
+    "az": {},
+}
+"""What the libraries are asked for, by the beginning of the address."""
+_WAITS = (0.1, 0.4, 1.6)
+"""Seconds before each further try."""
+_LIBRARIES = frozenset({"aiobotocore", "aiohttp", "asyncio", "azure", "botocore", "fsspec", "gcsfs", "google"})
+"""Their errors say that a service failed, as those of the system do."""
+_MODIFIED = ("LastModified", "last_modified", "mtime", "updated")
+"""Where lists say when an object was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a list says of an object."""
+
+    size: int
+    """Bytes."""
+    modified: datetime
+    """When it was written, by the clock of the service."""
+
+
+class Objects:
+    """All objects whose keys begin as an address does."""
+
+    def __init__(self, url: str) -> None:
+        scheme, _, rest = url.partition("://")
+        rest = rest.strip("/")
+        self.url = f"{scheme}://{rest}"
+        """The address."""
+        if scheme not in _OPTIONS or not rest or set(rest) & set("*?["):
+            begin = ", ".join(f"{one}://" for one in _OPTIONS)
+            raise ArgumentError(f"{url!r} is not the address of a store: {begin} and the name of a bucket are")
+        try:
+            from fsspec.core import url_to_fs
+
+            self._service, self._root = self._tried(
+                lambda: url_to_fs(self.url, use_listings_cache=False, **_OPTIONS[scheme])
+            )
+        except ImportError as error:
+            hint = "pip install 'walkback[cloud]'"
+            raise UnreadableError(f"{one_line(error)}: {hint}", file=self.url) from None
+
+    def find(self, folder: str) -> dict[str, Listed]:
+        """The objects below a folder, by the rest of their keys."""
+        top = f"{self._path(folder)}/"
+
+        def listed() -> Mapping[str, Any]:
+            self._service.invalidate_cache()
+            with contextlib.suppress(FileNotFoundError):
+                return dict(self._service.find(top, detail=True))
+            return {}
+
+        found = self._tried(listed)
+        return {path.removeprefix(top): Listed(int(its["size"]), _modified(its)) for path, its in found.items()}
+
+    def modified(self, key: str) -> datetime:
+        """When an object was written, by the clock of the service."""
+        return _modified(self._tried(lambda: self._service.info(self._path(key))))
+
+    def names(self, folder: str = "") -> list[str]:
+        """The names in a folder."""
+
+        def names() -> Iterable[str]:
+            self._service.invalidate_cache()
+            with contextlib.suppress(FileNotFoundError):
+                return list(self._service.ls(self._path(folder), detail=False))
+            return []
+
+        return sorted({path.rstrip("/").rpartition("/")[2] for path in self._tried(names)})
+
+    def read(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """The contents of those objects that exist."""
+        found: dict[str, bytes] = {}
+        wanted = {self._path(key): key for key in keys}
+
+        def read() -> None:
+            paths = [path for path, key in wanted.items() if key not in found]
+            answers = self._service.cat(paths, on_error="return") if paths else {}
+            found.update((wanted[path], answer) for path, answer in answers.items() if isinstance(answer, bytes))
+            for answer in answers.values():
+                if not isinstance(answer, bytes | FileNotFoundError):
+                    raise answer
+
+        self._tried(read)
+        return found
+
+    def create(self, key: str, contents: bytes) -> bool:
+        """Put an object that does not exist; False if one with other contents does."""
+
+        def put() -> bool:
+            try:
+                self._service.pipe_file(self._path(key), contents, mode="create")
+            except FileExistsError:
+                # Nobody else writes this: so if it is there an earlier try did it, and only the answer was lost.
+                return self.read([key]).get(key) == contents
+            return True
+
+        return self._tried(put)
+
+    def upload(self, files: Mapping[str, Path]) -> None:
+        """Put files as objects."""
+        paths = [self._path(key) for key in files]
+        if paths:
+            self._tried(lambda: self._service.put([str(file) for file in files.values()], paths))
+
+    def download(self, files: Mapping[str, tuple[Path, int]]) -> None:
+        """Have objects as files, each of the size that is given; a file appears as a whole or not at all."""
+        for file, _ in files.values():
+            file.parent.mkdir(parents=True, exist_ok=True)
+        parts = [file.with_name(f".{os.urandom(6).hex()}.part") for file, _ in files.values()]
+        try:
+            self._tried(lambda: self._service.get([self._path(key) for key in files], [str(part) for part in parts]))
+            for (key, (file, size)), part in zip(files.items(), parts, strict=True):
+                if (came := part.stat().st_size) != size:
+                    raise UnreadableError(f"this has {came} bytes, and {size} were written", file=f"{self.url}/{key}")
+                part.replace(file)
+        finally:
+            for part in parts:
+                part.unlink(missing_ok=True)
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Let objects go, if they exist."""
+
+        def delete() -> None:
+            with contextlib.suppress(FileNotFoundError):
+                self._service.rm([self._path(key) for key in keys])
+
+        if keys:
+            self._tried(delete)
+
+    def _path(self, key: str) -> str:
+        return f"{self._root}/{key}".rstrip("/")
+
+    def _tried(self, work: Callable[[], T]) -> T:
+        """Do it; and again, if the service fails."""
+        waits = iter(_WAITS)
+        while True:
+            try:
+                return work()
+            except ImportError:
+                raise
+            except Exception as error:
+                if not (isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _LIBRARIES):
+                    raise
+                wait = None if isinstance(error, FileNotFoundError | PermissionError) else next(waits, None)
+                if wait is None:
+                    raise UnreadableError(one_line(error), file=self.url) from None
+            time.sleep(wait)
+
+
+def _modified(its: Mapping[str, Any]) -> datetime:
+    found = next((its[name] for name in _MODIFIED if its.get(name)), None)
+    found = datetime.fromisoformat(found) if isinstance(found, str) else found
+    if not isinstance(found, datetime):
+        raise UnreadableError("its list does not say when an object was written", file=str(its.get("name")))
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
