@@ -29,31 +29,26 @@ def sweep(folder: StoreFolder) -> int:
         # No block may come back in a crash after what replaces it has gone.
         for place in {path.parent for _, path in dead}:
             sync_folder(place)
-        for segment in empty(segments, replaced):
+        for segment in _empty(segments, replaced):
             taken.take(segment.path, segment.id)
             sync_folder(folder.path)
     return 0
 
 
-def empty(segments: Sequence[Segment], replaced: frozenset[Name], gone: frozenset[str] | None = None) -> list[Segment]:
-    """Segments that have nothing left and that no other needs, in the order in which they can go.
-
-    `gone` are the segments that can be relied on to be there no more; without it all that are not among these.
-    """
+def _empty(segments: Sequence[Segment], replaced: frozenset[Name]) -> list[Segment]:
+    """Segments that have nothing left and that no other needs, in the order in which they can go."""
     left = list(segments)
     found: list[Segment] = []
-    while segment := next((one for one in left if _can_go(one, left, replaced, gone)), None):
+    while segment := next((one for one in left if _can_go(one, left, replaced)), None):
         left.remove(segment)
         found.append(segment)
     return found
 
 
-def _can_go(
-    segment: Segment, segments: Sequence[Segment], replaced: frozenset[Name], gone: frozenset[str] | None
-) -> bool:
+def _can_go(segment: Segment, segments: Sequence[Segment], replaced: frozenset[Name]) -> bool:
     """Whether all its blocks are replaced, and what it replaces itself is gone or replaced by others too."""
     others = [one for one in segments if one is not segment]
     elsewhere, present = replaced_by(others), {one.id for one in others}
     return segment.parts.keys() <= replaced and all(
-        name in elsewhere or (name[0] not in present if gone is None else name[0] in gone) for name in segment.replaces
+        name in elsewhere or name[0] not in present for name in segment.replaces
     )

@@ -8,8 +8,9 @@ URL/data/<id>/...                           the files of a segment, as in its fo
 URL/trials/<id>                             a trial whether the service creates objects exclusively
 
 Nothing is ever written twice and nothing is renamed. A list may be late: what it lacks does not count yet. A turn says
-which turns there were before it, so that one that is missing in a list is still found. What is replaced is deleted a
-day later, when no list lacks what replaces it and nobody reads it any more; until then it does not count.
+which turns exist, so that one that is missing in a list is still found, and which segments have nothing left: these
+are dead, and nobody reads their descriptions again. They are deleted a day later, when no list lacks that turn and
+nobody reads their files any more.
 """
 
 from __future__ import annotations
@@ -33,9 +34,8 @@ from walkback.store import layout
 from walkback.store.bucket.cache import cache_folder, shrink, used
 from walkback.store.bucket.objects import Objects
 from walkback.store.folder import OvertakenError, StoreFolder, Turn
-from walkback.store.parts import Segment, parsed_segment, replaced_by
+from walkback.store.parts import Name, Segment, parsed_segment, replaced_by
 from walkback.store.staging import begun, clean, new_id
-from walkback.store.sweeping import empty
 
 _SEGMENTS: Final = "segments"
 _DATA: Final = "data"
@@ -44,6 +44,8 @@ _SETTLED: Final = timedelta(days=1)
 """How long what is replaced is kept, and what was never finished."""
 _LONGEST: Final = _SETTLED.total_seconds() / 2
 """Seconds within which a writer has to come to its end."""
+_CACHED: Final = 3600
+"""Seconds after which descriptions are read again; what is deleted in between is not taken for alive."""
 _MOST_DESCRIBED: Final = 16 << 20
 _TURN = re.compile(r"turn-([0-9]{12})\.json")
 
@@ -57,22 +59,34 @@ class _Described:
     segment: Segment
     number: int
     """That of its turn; 0 for an append."""
-    turns: frozenset[int] = frozenset()
-    """Those that existed when it was written."""
-    gone: frozenset[str] = frozenset()
-    """The segments that were missing by then, of those whose blocks others replace."""
+    turns: Mapping[str, int]
+    """The turns that existed when it was written: the numbers by their segments."""
+    dead: frozenset[str]
+    """The segments that exist and have nothing left."""
+
+    def description(self, segment: str) -> str:
+        """What the description of a dead segment is called."""
+        return _turn_name(self.turns[segment]) if segment in self.turns else f"{segment}.json"
 
 
 class _NumberedTurn(Turn):
     """A turn that can be overtaken."""
 
-    def __init__(self, known: Sequence[_Described]) -> None:
+    def __init__(self, known: Sequence[_Described], dead: frozenset[str]) -> None:
+        """`dead` are the dead segments that still exist."""
         super().__init__([one.segment for one in known])
-        present = {one.segment.id for one in known}
-        self.turns = sorted(one.number for one in known if one.number)
-        self.number = max(self.turns, default=0) + 1
-        self.gone = sorted({name[0] for name in replaced_by(self.segments)} - present)
+        self._dead = dead
+        newest = _newest(known)
+        before = {} if newest is None else newest.turns
+        self.turns = {segment: number for segment, number in before.items() if segment in dead}
+        self.turns |= {one.segment.id: one.number for one in known if one.number}
+        self.number = max(self.turns.values(), default=0) + 1
         self.end = _running() + _LONGEST
+
+    def dead(self, replaces: Iterable[Name]) -> frozenset[str]:
+        """The segments that have nothing left when these parts are replaced as well."""
+        replaced = replaced_by(self.segments).union(replaces)
+        return self._dead | {segment.id for segment in self.segments if segment.parts.keys() <= replaced}
 
 
 class BucketFolder(StoreFolder):
@@ -85,6 +99,8 @@ class BucketFolder(StoreFolder):
         self._objects = Objects(url)
         self._known: dict[str, _Described] = {}
         """By the names of their descriptions, which never change."""
+        self._described = 0.0
+        """When it was last listed."""
         self._sizes: dict[str, Mapping[str, int]] = {}
         """The bytes of the files of each segment."""
         self._booted: datetime | None = None
@@ -137,25 +153,40 @@ class BucketFolder(StoreFolder):
         return [one.segment for one in self._describe(self._objects.find(_SEGMENTS), wrong)]
 
     def _describe(self, listed: Iterable[str], wrong: list[UnreadableError] | None = None) -> list[_Described]:
-        """What the descriptions say that are listed, and those turns that were there before a turn."""
-        found: dict[str, _Described] = {}
-        asked: set[str] = set()
-        wanted = set(listed) | {name for name in self._known if _turn(name)}
-        while wanted:
-            asked |= wanted
-            keys = [f"{_SEGMENTS}/{name}" for name in wanted if name not in self._known]
-            for key, contents in self._objects.read(keys).items():
-                name = key.removeprefix(f"{_SEGMENTS}/")
-                try:
-                    self._known[name] = self._parsed(name, contents)
-                except UnreadableError as error:
-                    if wrong is None:
-                        raise
-                    wrong.append(error)
-            found |= {name: self._known[name] for name in wanted if name in self._known}
-            newest = max(found.values(), key=lambda one: one.number, default=None)
-            wanted = set() if newest is None else set(map(_turn_name, newest.turns)) - asked
-        return sorted(found.values(), key=lambda one: one.segment.id)
+        """What the descriptions say, of those that are listed or that the newest turn names, and not dead."""
+        if _running() - self._described > _CACHED:
+            self._known.clear()
+        self._described = _running()
+        names = {name for name in listed if not _turn(name)}
+        newest = self._last({*filter(_turn, listed), *filter(_turn, self._known)}, wrong)
+        if newest is not None:
+            names |= {newest.name, *map(_turn_name, newest.turns.values())}
+            names -= set(map(newest.description, newest.dead))
+        found = self._read_descriptions(names, wrong)
+        self._known = {one.name: one for one in found}
+        return sorted(found, key=lambda one: one.segment.id)
+
+    def _last(self, names: Iterable[str], wrong: list[UnreadableError] | None) -> _Described | None:
+        """The last of these turns that exists."""
+        for name in sorted(names, reverse=True):
+            for found in self._read_descriptions([name], wrong):
+                return found
+        return None
+
+    def _read_descriptions(self, names: Iterable[str], wrong: list[UnreadableError] | None) -> list[_Described]:
+        """What those say that exist."""
+        found = [self._known[name] for name in names if name in self._known]
+        keys = [f"{_SEGMENTS}/{name}" for name in names if name not in self._known]
+        for key, contents in self._objects.read(keys).items():
+            name = key.removeprefix(f"{_SEGMENTS}/")
+            try:
+                self._known[name] = self._parsed(name, contents)
+                found.append(self._known[name])
+            except UnreadableError as error:
+                if wrong is None:
+                    raise
+                wrong.append(error)
+        return found
 
     def _parsed(self, name: str, contents: bytes) -> _Described:
         file = f"{self.name}/{_SEGMENTS}/{name}"
@@ -164,14 +195,15 @@ class BucketFolder(StoreFolder):
 
         def parse(described: dict[str, Any]) -> _Described:
             number, turn = described["id"], _turn(name)
-            turns = frozenset(map(int, described.get("turns", ())))
+            turns = {str(segment): int(number) for segment, number in described.get("turns", {}).items()}
+            dead = frozenset(map(str, described.get("dead", ())))
             if not layout.is_id(number) or name != (_turn_name(turn) if turn else f"{number}.json"):
                 raise ValueError(number)
-            if not all(0 < one < turn for one in turns):
+            if not all(0 < one < turn for one in turns.values()) or not all(map(layout.is_id, (*turns, *dead))):
                 raise ValueError(turn)
             self._sizes[number] = {str(path): int(size) for path, size in described["files"].items()}
             segment = parsed_segment(described, self.path / f"{layout.SEGMENT}{number}", number, file, self)
-            return _Described(name, segment, turn, turns, frozenset(map(str, described.get("gone", ()))))
+            return _Described(name, segment, turn, turns, dead)
 
         return parse_description(contents, file, "segment", parse)
 
@@ -212,7 +244,16 @@ class BucketFolder(StoreFolder):
         self.check_writable()
         with locked(self.path / layout.COMPACT_LOCK), self.reading():
             clean(self)
-            yield _NumberedTurn(self._describe(self._objects.find(_SEGMENTS)))
+            listed = self._objects.find(_SEGMENTS)
+            known = self._describe(listed)
+            yield _NumberedTurn(known, self._existing(_newest(known), listed))
+
+    def _existing(self, newest: _Described | None, listed: Iterable[str]) -> frozenset[str]:
+        """The dead segments that were not deleted yet; what a list lacks is asked for."""
+        names = {} if newest is None else {newest.description(segment): segment for segment in newest.dead}
+        missing = self._objects.read(f"{_SEGMENTS}/{name}" for name in names.keys() - set(listed))
+        there = (names.keys() & set(listed)) | {key.removeprefix(f"{_SEGMENTS}/") for key in missing}
+        return frozenset(names[name] for name in there)
 
     def publish(self, making: Path, number: str, turn: Turn | None, /) -> None:
         """Let a segment appear whose files are in a folder; one that replaces others is of a turn."""
@@ -224,7 +265,8 @@ class BucketFolder(StoreFolder):
         name = f"{number}.json"
         if isinstance(turn, _NumberedTurn):
             name = _turn_name(turn.number)
-            described |= {"turns": turn.turns, "gone": turn.gone}
+            dead = turn.dead(tuple(part) for part in described["replaces"])
+            described |= {"turns": turn.turns, "dead": sorted(dead)}
         uploaded = {f"{_DATA}/{number}/{relative}": path for relative, path in files.items()}
         self._objects.upload(uploaded)
         if _running() > end:
@@ -241,26 +283,19 @@ class BucketFolder(StoreFolder):
             raise OvertakenError
 
     def sweep(self) -> int:
-        """Delete what was replaced, or left unfinished, a day ago; returns how many blocks have to wait."""
+        """Delete what has been dead for a day, or was left unfinished a day ago; nobody has to be waited for."""
         listed = self._objects.find(_SEGMENTS)
         known = self._describe(listed)
         before = self._now() - _SETTLED
-        settled = [one for one in known if one.name in listed and listed[one.name].modified < before]
-        newest = max(known, key=lambda one: one.number, default=None)
-        segments = [one.segment for one in settled]
-        gone = frozenset[str]().union(*(one.gone for one in settled))
-        # What covers others has to be settled as well, so that no list lacks it.
-        dead = {segment.id for segment in empty(segments, replaced_by(one.segment for one in settled), gone)}
-        for one in known:
-            if one.segment.id in dead and one is not newest:
-                self._delete_data(one.segment.id)
-                self._objects.delete([f"{_SEGMENTS}/{one.name}"])
-                self._known.pop(one.name, None)
-        self._delete_unfinished({one.segment.id for one in known}, before)
-        replaced = replaced_by(one.segment for one in known)
-        return sum(
-            block.name in replaced for one in known if one.segment.id not in dead for block in one.segment.blocks
-        )
+        newest = _newest(known)
+        existing = self._existing(newest, listed)
+        settled = sorted(name for name, its in listed.items() if _turn(name) and its.modified < before)
+        for turn in self._read_descriptions(settled[-1:], None):
+            for segment in turn.dead & existing:
+                self._delete_data(segment)
+                self._objects.delete([f"{_SEGMENTS}/{turn.description(segment)}"])
+        self._delete_unfinished(existing.union(one.segment.id for one in known), before)
+        return 0
 
     def _now(self) -> datetime:
         """The time by the clock of the service."""
@@ -285,6 +320,11 @@ class BucketFolder(StoreFolder):
 def _running() -> float:
     """For how many seconds this machine has been running, asleep or not."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def _newest(known: Iterable[_Described]) -> _Described | None:
+    """The last turn."""
+    return max((one for one in known if one.number), key=lambda one: one.number, default=None)
 
 
 def _turn(name: str) -> int:
