@@ -296,3 +296,13 @@ def test_descriptions_that_are_none_are_a_line_each(proxy: Proxy, tmp_path: Path
     for name in wrong:
         lines = [line for line in checked.stdout.decode().splitlines() if f"/segments/{name}:" in line]
         assert len(lines) == 1, name
+
+
+def test_a_cache_that_others_can_write_is_refused(proxy: Proxy, tmp_path: Path) -> None:
+    folder = tmp_path / "cache" / "stores"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    done = run(proxy, proxy.service.url, "append", "-", cache=folder.parent, stdin=LINES)
+    assert done.returncode == 3
+    assert done.stderr.decode() == f"walkback: {folder}: others can write into this cache, so nothing is kept in it\n"
+    assert not list(folder.iterdir())

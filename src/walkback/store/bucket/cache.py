@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import stat
 import time
 from pathlib import Path
 
 from walkback.base.arraycache import default_folder
+from walkback.base.errors import UnreadableError
 from walkback.base.locks import locked
 from walkback.store import layout
 
@@ -20,7 +22,12 @@ def cache_folder(url: str, identity: str) -> Path:
     """The folder for a store at an address; one that was made anew there has another identity, and another folder."""
     name = hashlib.sha256(f"{url}\n{identity}".encode()).hexdigest()[:24]
     folder = default_folder() / "stores" / name
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.parent.parent.mkdir(parents=True, exist_ok=True)
+    for one in (folder.parent, folder):
+        one.mkdir(mode=0o700, exist_ok=True)
+        found = one.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            raise UnreadableError("others can write into this cache, so nothing is kept in it", file=str(one))
     return folder
 
 

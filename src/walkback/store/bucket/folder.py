@@ -32,7 +32,7 @@ from walkback.base.locks import locked
 from walkback.segments.protocol import parse_description
 from walkback.store import layout
 from walkback.store.bucket.cache import cache_folder, shrink, used
-from walkback.store.bucket.objects import Objects
+from walkback.store.bucket.objects import Listed, Objects
 from walkback.store.folder import OvertakenError, StoreFolder, Turn
 from walkback.store.parts import Name, Segment, parsed_segment, replaced_by
 from walkback.store.staging import begun, clean, new_id
@@ -47,6 +47,7 @@ _LONGEST: Final = _SETTLED.total_seconds() / 2
 _CACHED: Final = 3600
 """Seconds after which descriptions are read again; what is deleted in between is not taken for alive."""
 _MOST_DESCRIBED: Final = 16 << 20
+_MOST_MARKED: Final = 1 << 10
 _TURN = re.compile(r"turn-([0-9]{12})\.json")
 
 
@@ -121,7 +122,7 @@ class BucketFolder(StoreFolder):
 
     def _marker(self) -> dict[str, Any] | None:
         file = layout.MARKER.name
-        contents = self._objects.read([file]).get(file)
+        contents = self._objects.read_small(file, _MOST_MARKED)
         return None if contents is None else layout.MARKER.parse(contents, self.name, f"{self.name}/{file}")
 
     def _make(self) -> dict[str, Any] | None:
@@ -150,48 +151,52 @@ class BucketFolder(StoreFolder):
 
     def segments(self, wrong: list[UnreadableError] | None = None) -> list[Segment]:
         """All segments, the oldest first. One that cannot be read raises its error, or adds it to `wrong`."""
-        return [one.segment for one in self._describe(self._objects.find(_SEGMENTS), wrong)]
+        return [one.segment for one in self._describe(self._list(wrong), wrong)]
 
     def _describe(self, listed: Iterable[str], wrong: list[UnreadableError] | None = None) -> list[_Described]:
         """What the descriptions say, of those that are listed or that the newest turn names, and not dead."""
-        if _running() - self._described > _CACHED:
-            self._known.clear()
-        self._described = _running()
+        known = self._known if _running() - self._described < _CACHED else {}
         names = {name for name in listed if not _turn(name)}
-        newest = self._last({*filter(_turn, listed), *filter(_turn, self._known)}, wrong)
-        if newest is not None:
-            names |= {newest.name, *map(_turn_name, newest.turns.values())}
-            names -= set(map(newest.description, newest.dead))
-        found = self._read_descriptions(names, wrong)
-        self._known = {one.name: one for one in found}
+        newest = None
+        for name in sorted({*filter(_turn, listed), *filter(_turn, known)}, reverse=True):
+            newest = next(iter(self._read_descriptions([name], known, wrong)), None)
+            if newest is not None:
+                names |= {name, *map(_turn_name, newest.turns.values())}
+                names -= set(map(newest.description, newest.dead))
+                break
+        found = self._read_descriptions(names, known, wrong)
+        self._known, self._described = {one.name: one for one in found}, _running()
         return sorted(found, key=lambda one: one.segment.id)
 
-    def _last(self, names: Iterable[str], wrong: list[UnreadableError] | None) -> _Described | None:
-        """The last of these turns that exists."""
-        for name in sorted(names, reverse=True):
-            for found in self._read_descriptions([name], wrong):
-                return found
-        return None
-
-    def _read_descriptions(self, names: Iterable[str], wrong: list[UnreadableError] | None) -> list[_Described]:
-        """What those say that exist."""
-        found = [self._known[name] for name in names if name in self._known]
-        keys = [f"{_SEGMENTS}/{name}" for name in names if name not in self._known]
+    def _read_descriptions(
+        self, names: Iterable[str], known: Mapping[str, _Described], wrong: list[UnreadableError] | None = None
+    ) -> list[_Described]:
+        """What those say that exist, as far as it is not known."""
+        found = [known[name] for name in names if name in known]
+        keys = [f"{_SEGMENTS}/{name}" for name in names if name not in known]
         for key, contents in self._objects.read(keys).items():
-            name = key.removeprefix(f"{_SEGMENTS}/")
             try:
-                self._known[name] = self._parsed(name, contents)
-                found.append(self._known[name])
+                found.append(self._parsed(key.removeprefix(f"{_SEGMENTS}/"), contents))
             except UnreadableError as error:
                 if wrong is None:
                     raise
                 wrong.append(error)
         return found
 
+    def _list(self, wrong: list[UnreadableError] | None = None) -> dict[str, Listed]:
+        """The descriptions that a list has; one that is too large is wrong."""
+        listed = self._objects.find(_SEGMENTS)
+        for name in [name for name, its in listed.items() if its.size > _MOST_DESCRIBED]:
+            file = f"{self.name}/{_SEGMENTS}/{name}"
+            error = UnreadableError(f"this is more than {_MOST_DESCRIBED} bytes", file=file)
+            if wrong is None:
+                raise error
+            wrong.append(error)
+            del listed[name]
+        return listed
+
     def _parsed(self, name: str, contents: bytes) -> _Described:
         file = f"{self.name}/{_SEGMENTS}/{name}"
-        if len(contents) > _MOST_DESCRIBED:
-            raise UnreadableError(f"this is more than {_MOST_DESCRIBED} bytes", file=file)
 
         def parse(described: dict[str, Any]) -> _Described:
             number, turn = described["id"], _turn(name)
@@ -214,7 +219,7 @@ class BucketFolder(StoreFolder):
         for file in files:
             segment, relative = self._within(file)
             segments.add(self.path / f"{layout.SEGMENT}{segment}")
-            if not file.exists():
+            if not (file.exists() and file.stat().st_size == self.size(file)):
                 wanted[f"{_DATA}/{segment}/{relative}"] = file, self.size(file)
         if wanted:
             self._objects.download(wanted)
@@ -244,7 +249,7 @@ class BucketFolder(StoreFolder):
         self.check_writable()
         with locked(self.path / layout.COMPACT_LOCK), self.reading():
             clean(self)
-            listed = self._objects.find(_SEGMENTS)
+            listed = self._list()
             known = self._describe(listed)
             yield _NumberedTurn(known, self._existing(_newest(known), listed))
 
@@ -284,13 +289,13 @@ class BucketFolder(StoreFolder):
 
     def sweep(self) -> int:
         """Delete what has been dead for a day, or was left unfinished a day ago; nobody has to be waited for."""
-        listed = self._objects.find(_SEGMENTS)
+        listed = self._list()
         known = self._describe(listed)
         before = self._now() - _SETTLED
         newest = _newest(known)
         existing = self._existing(newest, listed)
         settled = sorted(name for name, its in listed.items() if _turn(name) and its.modified < before)
-        for turn in self._read_descriptions(settled[-1:], None):
+        for turn in self._read_descriptions(settled[-1:], self._known):
             for segment in turn.dead & existing:
                 self._delete_data(segment)
                 self._objects.delete([f"{_SEGMENTS}/{turn.description(segment)}"])

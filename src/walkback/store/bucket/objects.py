@@ -110,6 +110,18 @@ class Objects:
         self._tried(read)
         return found
 
+    def read_small(self, key: str, most: int) -> bytes | None:
+        """The contents of an object; None if it does not exist. One of more bytes is an error."""
+
+        def read() -> bytes | None:
+            with contextlib.suppress(FileNotFoundError):
+                if self._service.info(self._path(key))["size"] <= most:
+                    return bytes(self._service.cat_file(self._path(key)))
+                raise UnreadableError(f"this is more than {most} bytes", file=f"{self.url}/{key}")
+            return None
+
+        return self._tried(read)
+
     def create(self, key: str, contents: bytes) -> bool:
         """Put an object that does not exist; False if one with other contents does."""
 
