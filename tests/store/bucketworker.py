@@ -41,6 +41,15 @@ def settle(seconds: float) -> None:
     folder._LONGEST = seconds / 2  # type: ignore[misc]
 
 
+def append_hours(url: str, name: str, hours: list[int]) -> None:
+    """Append a sample in each of these hours."""
+    from walkback import Store
+
+    with Store(url, create=True).append() as new:
+        for hour in hours:
+            new.folded([f"all;{name} 1\n".encode()], start=HOUR + hour * 3600 * 10**9)
+
+
 def append(url: str, names: list[str], acknowledged: Any = None, settled: float = 1000) -> None:
     """Append a sample for each name, and say so of each that is in the store."""
     from walkback import Store, WalkbackError
@@ -56,14 +65,17 @@ def append(url: str, names: list[str], acknowledged: Any = None, settled: float 
             acknowledged.send(name)
 
 
-def compact(url: str, until: Any = None, settled: float = 1000) -> None:
-    """Compact once, or until told to end."""
+def compact(url: str, until: Any = None, settled: float = 1000, hidden: str = "") -> None:
+    """Compact once, or until told to end; lists lack the description that is hidden."""
     from walkback import Store, WalkbackError
+    from walkback.store.bucket.folder import BucketFolder
 
     settle(settled)
+    whole = BucketFolder._list
+    BucketFolder._list = lambda *args: {k: v for k, v in whole(*args).items() if k != hidden}  # type: ignore[method-assign]
     while True:
         try:
-            Store(url).compact(every=True)
+            Store(url).compact(every=not hidden)
         except WalkbackError:
             if until is None:
                 raise

@@ -126,7 +126,8 @@ class Faults:
     twice: float = 0
     """It is done twice, and the answer is the second."""
     slow: float = 0
-    """It waits for up to a second."""
+    """It waits, for most of the seconds that `slowness` gives."""
+    slowness: float = 1
     late: float = 0
     """A list may be so many seconds old."""
     random: random.Random = field(default_factory=lambda: random.Random(1))
@@ -205,7 +206,7 @@ class Proxy:
         if self.on_request(number, False):
             return None
         if chances[0] < faults.slow:
-            time.sleep(chances[1])
+            time.sleep(max(chances[1], 0.7) * faults.slowness)
         if chances[1] < faults.refused:
             return 503, [], b""
         if request.is_list and faults.late:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from store.bucketworker import WAYS, append, compact, expire, start, weights
+from store.bucketworker import WAYS, append, append_hours, compact, expire, start, weights
 from store.objectservices import BUCKET, Faults, Proxy, running
 
 WALKBACK = Path(sys.executable).with_name("walkback")
@@ -233,19 +233,92 @@ def test_many_at_once_with_a_service_that_fails(proxy: Proxy, tmp_path: Path) ->
 @pytest.mark.parametrize("proxy", ["s3", *LONG[1:]], indirect=True)
 def test_what_was_replaced_is_deleted_when_it_has_settled(proxy: Proxy, tmp_path: Path) -> None:
     cache, url, settled = tmp_path / "cache", proxy.service.url, 2.0
-    put(proxy, {"data/0123456789abcdef01234567/hour=2026-11-21T13/samples.parquet": b"left by a killed writer"})
     start(append, proxy.environment, cache, url, ["one", "two", "three"], None, settled).join()
+    left_over = ["data/0123456789abcdef01234567/hour=2026-11-21T13/samples.parquet", "trials/0123456789abcdef01234567"]
+    put(proxy, dict.fromkeys(left_over, b"by a killed writer"))
     for _ in range(5):
         start(compact, proxy.environment, cache, url, None, settled).join()
         time.sleep(settled)
     left = keys(proxy)
     assert kept(proxy, cache) == {"one": 1, "two": 1, "three": 1}
-    assert not [key for key in left if key.startswith("trials/")]
+    assert not [key for key in left if key.startswith("trials/") or key in left_over]
     # The last turn, and those before it that something may still need.
     turns = [key for key in left if key.startswith("segments/")]
     assert all("turn-" in key for key in turns)
     assert len(turns) <= 3
     assert len({key.split("/")[1] for key in left if key.startswith("data/")}) == len(turns)
+
+
+def test_what_was_replaced_in_part_is_not_overlooked(proxy: Proxy, tmp_path: Path) -> None:
+    """A list that lacks an append must not bring back the hour of it that was replaced."""
+    cache, url = tmp_path / "cache", proxy.service.url
+
+    def names() -> set[str]:
+        return {key.removeprefix("segments/") for key in keys(proxy) if key.startswith("segments/")}
+
+    start(append_hours, proxy.environment, cache, url, "one", [0, 1]).join()
+    [late] = names()
+    start(append_hours, proxy.environment, cache, url, "two", [0]).join()
+    # The hour that both have becomes one block; then that becomes one with another, while the list is late.
+    start(compact, proxy.environment, cache, url, None, 1000, "none").join()
+    start(append_hours, proxy.environment, cache, url, "two", [0]).join()
+    start(compact, proxy.environment, cache, url, None, 1000, late).join()
+    assert {"turn-000000000001.json", "turn-000000000002.json"} <= names()
+    assert kept(proxy, cache) == {"one": 2, "two": 2}
+    start(compact, proxy.environment, cache, url).join()
+    assert kept(proxy, cache) == {"one": 2, "two": 2}
+
+
+def test_what_is_missing_is_found(proxy: Proxy, tmp_path: Path) -> None:
+    cache, url = tmp_path / "cache", proxy.service.url
+    start(append, proxy.environment, cache, url, ["one"]).join()
+    start(compact, proxy.environment, cache, url).join()
+    start(append, proxy.environment, cache, url, ["two"]).join()
+    start(compact, proxy.environment, cache, url, None, 1000, "none").join()
+    start(append_hours, proxy.environment, cache, url, "three", [5]).join()
+    start(append_hours, proxy.environment, cache, url, "three", [5]).join()
+    start(compact, proxy.environment, cache, url, None, 1000, "none").join()
+    assert kept(proxy, cache) == {"one": 1, "two": 1, "three": 2}
+    turns = sorted(key for key in keys(proxy) if "turn-" in key)
+    ask(proxy, "files.rm(sys.argv[2])", f"{BUCKET}/a/store/{turns[-2]}")
+    assert kept(proxy, tmp_path / "other") == f"{url}/{turns[-2]}: this segment is missing"
+    segment = json.loads(ask(proxy, "print(files.cat(sys.argv[2]).decode())", f"{BUCKET}/a/store/{turns[-1]}"))["id"]
+    [samples] = [key for key in keys(proxy) if segment in key and key.endswith("samples.parquet")]
+    ask(proxy, "files.rm(sys.argv[2])", f"{BUCKET}/a/store/{samples}")
+    checked = run(proxy, url, "check", cache=cache)
+    assert checked.returncode == 1
+    lines = checked.stdout.decode().splitlines()
+    assert f"{url}/{turns[-2]}: this segment is missing" in lines
+    assert f"{url}/{samples}: this file is missing, or not as large as its segment says" in lines
+
+
+@pytest.mark.long
+def test_a_service_that_does_not_answer_is_one_line(objects: Proxy, tmp_path: Path) -> None:
+    with Proxy(objects.service) as proxy:
+        proxy.faults = Faults(slow=1, slowness=100)
+        done = run(proxy, objects.service.url, "top", cache=tmp_path / "cache")
+        assert done.returncode == 3
+        assert done.stderr.decode() == f"walkback: {objects.service.url}: the service does not answer\n"
+
+
+@pytest.mark.parametrize(
+    ("url", "environment"),
+    [
+        ("s3://stacks/a", {"FSSPEC_S3_ENDPOINT_URL": "no address"}),
+        ("s3://A_B!/x", {}),
+        ("s3://a::b/c", {}),
+        ("az://c/p", {"AZURE_STORAGE_CONNECTION_STRING": "wrong"}),
+        ("az://c/p", {"AZURE_STORAGE_CONNECTION_STRING": ""}),
+    ],
+)
+def test_what_is_wrong_with_addresses_is_one_line(
+    url: str, environment: dict[str, str], objects: Proxy, tmp_path: Path
+) -> None:
+    environment = {**objects.environment, "WALKBACK_CACHE": str(tmp_path), **environment}
+    done = subprocess.run([WALKBACK, "store", url, "top"], env=environment, capture_output=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr.startswith(f"walkback: {url}: ".encode())
+    assert done.stderr.count(b"\n") == 1
 
 
 @pytest.fixture(scope="module")
@@ -283,6 +356,9 @@ def test_descriptions_that_are_none_are_a_line_each(proxy: Proxy, tmp_path: Path
         "turn-000000000002.json": described(blocks={"../x": {}}),
         "turn-000000000003.json": described(files=[]),
         "turn-000000000004.json": described(turns={"x": 1}),
+        "*.json": described(),
+        "0123456789abcdef0123456b.json": described(id="0123456789abcdef0123456b", files={"x": 1e999}),
+        "turn-000000000007.json": described(partly=["x"]),
         "turn-000000000006.json": described(dead=["../x"]),
         "turn-000000000005.json": described(turns={"0123456789abcdef01234567": 9}),
     }
@@ -304,5 +380,8 @@ def test_a_cache_that_others_can_write_is_refused(proxy: Proxy, tmp_path: Path) 
     folder.chmod(0o777)
     done = run(proxy, proxy.service.url, "append", "-", cache=folder.parent, stdin=LINES)
     assert done.returncode == 3
-    assert done.stderr.decode() == f"walkback: {folder}: others can write into this cache, so nothing is kept in it\n"
+    assert (
+        done.stderr.decode()
+        == f"walkback: {folder}: this is not a folder that only you can write, so nothing is kept in it\n"
+    )
     assert not list(folder.iterdir())

@@ -73,7 +73,8 @@ def _overview(ctx: click.Context) -> Overview | None:
     from walkback.store.store import Store
 
     folder = ctx.parent.params.get("folder") if ctx.parent is not None else None
-    return None if folder is None else Store(folder).overview()
+    # Nobody waits for a bucket to complete a word.
+    return None if folder is None or "://" in folder else Store(folder).overview()
 
 
 def _function_names(ctx: click.Context) -> Iterator[str]:

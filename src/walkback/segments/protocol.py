@@ -129,7 +129,7 @@ def parse_description(data: bytes, file: str, noun: str, parse: Callable[[Any], 
     """What a description says. What `parse` cannot use is an error in one line."""
     try:
         return parse(json.loads(data))
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
         raise UnreadableError(f"this does not describe a {noun}: {error!r}", file=file) from None
 
 

@@ -40,6 +40,8 @@ def check(folder: StoreFolder) -> Iterator[Problem]:
         blocks = live(segments)
         for error in wrong:
             yield Problem(error.file or folder.name, error.message)
+        for file in folder.missing(segments):
+            yield Problem(file, "this file is missing, or not as large as its segment says")
         for block in blocks:
             try:
                 block.check_there()

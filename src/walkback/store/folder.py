@@ -86,6 +86,10 @@ class StoreFolder:
         """Take away what is replaced if nobody reads; returns how many blocks have to wait."""
         return sweep(self)
 
+    def missing(self, _segments: Sequence[Segment], /) -> list[str]:
+        """Files of these segments that are known to be missing without reading them."""
+        return []
+
     @property
     def staging(self) -> Path:
         """Where segments are made; nothing is made or taken away where a link in its place would lead."""

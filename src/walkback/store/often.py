@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from walkback.store.capturing import Captured
 
 _MOST_NAMED = 1 << 20
+_NAMES_KEPT = 24 * 3600
+"""Seconds for which names that were appended are taken for kept."""
 
 
 class Often:
@@ -49,6 +51,7 @@ class Often:
         self._taken: Captured | None = None
         self._named, self._known = Distinct(), KnownNames()
         self._on_failure = on_failure
+        self._names_end = time.monotonic() + _NAMES_KEPT
         self._due = 0.0
         self._waiting = 0
         self.samples = self.appends = self.lost = 0
@@ -99,5 +102,7 @@ class Often:
             self.appends += 1
         if isinstance(self._capture, Renewed):
             self._capture.forget_frames()
-        if len(self._named) > _MOST_NAMED:
+        if len(self._named) > _MOST_NAMED or (self._folder.is_far and time.monotonic() > self._names_end):
+            # Where a store is far nobody looks whether it still has the names that it was given.
             self._named, self._known = Distinct(), KnownNames()
+            self._names_end = time.monotonic() + _NAMES_KEPT

@@ -5,7 +5,7 @@ A segment is a part as `segments.protocol` has them; what it replaces are blocks
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,14 +19,39 @@ Name = tuple[str, str]
 """A block: the id of its segment, and its hour; a rollup, with its day or month; or the names of a segment."""
 
 
-class Source(Protocol):
-    """Where the files of a store come from that are not in its folder until somebody reads them."""
+class Fetcher(Protocol):
+    """Brings files of a store that are not in its folder until somebody reads them."""
 
-    def bring(self, files: Sequence[Path]) -> None:
-        """Have these files in their places."""
+    def bring(self, files: Mapping[Path, int]) -> None:
+        """Have files of these sizes in their places."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the files of a segment come from."""
+
+    fetcher: Fetcher
+    sizes: Mapping[Path, int]
+    """The bytes of each, by its place."""
 
     def size(self, file: Path) -> int:
-        """The size of a file, which is here or not."""
+        """The bytes of a file, which is here or not."""
+        if file not in self.sizes:
+            raise UnreadableError("its segment does not name this file", file=str(file))
+        return self.sizes[file]
+
+
+def _bring(wanted: Iterable[tuple[Source | None, Path]]) -> list[Path]:
+    """Have files in their places; those that are not here yet come together."""
+    places = []
+    missing: dict[int, tuple[Fetcher, dict[Path, int]]] = {}
+    for source, file in wanted:
+        places.append(file)
+        if source is not None:
+            missing.setdefault(id(source.fetcher), (source.fetcher, {}))[1][file] = source.size(file)
+    for fetcher, files in missing.values():
+        fetcher.bring(files)
+    return places
 
 
 class HasTables:
@@ -72,14 +97,8 @@ class HasTables:
 
 
 def brought(parts: Sequence[HasTables], table: str) -> list[Path]:
-    """Where a table of each of these is; those that are not here yet come together."""
-    wanted: dict[int, tuple[Source, list[Path]]] = {}
-    for part in parts:
-        if part.source is not None:
-            wanted.setdefault(id(part.source), (part.source, []))[1].append(part.place(table))
-    for source, files in wanted.values():
-        source.bring(files)
-    return [part.place(table) for part in parts]
+    """Where a table of each of these is."""
+    return _bring((part.source, part.place(table)) for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +194,8 @@ class Segment:
 
 
 def name_files(segments: Sequence[Segment]) -> list[Path]:
-    """Where the tables of names of these are; those that are not here yet come together."""
-    files = [segment.path / layout.NAMES_FILE for segment in segments]
-    for source in {id(segment.source): segment.source for segment in segments}.values():
-        if source is not None:
-            source.bring([file for file, segment in zip(files, segments, strict=True) if segment.source is source])
-    return files
+    """Where the tables of names of these are."""
+    return _bring((segment.source, segment.path / layout.NAMES_FILE) for segment in segments)
 
 
 def live(segments: Sequence[Segment]) -> list[Block]:

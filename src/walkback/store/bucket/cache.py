@@ -6,7 +6,6 @@ import hashlib
 import os
 import shutil
 import stat
-import time
 from pathlib import Path
 
 from walkback.base.arraycache import default_folder
@@ -27,7 +26,9 @@ def cache_folder(url: str, identity: str) -> Path:
         one.mkdir(mode=0o700, exist_ok=True)
         found = one.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
-            raise UnreadableError("others can write into this cache, so nothing is kept in it", file=str(one))
+            raise UnreadableError(
+                "this is not a folder that only you can write, so nothing is kept in it", file=str(one)
+            )
     return folder
 
 
@@ -42,9 +43,3 @@ def shrink(folder: Path, largest: int = _LARGEST) -> None:
             size += sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
             if size > largest:
                 shutil.rmtree(path)
-
-
-def used(segment: Path) -> None:
-    """Note that a segment is used now."""
-    now = time.time()
-    os.utime(segment, (now, now))

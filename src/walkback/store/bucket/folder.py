@@ -7,17 +7,17 @@ URL/segments/turn-000000000001.json         that of a compaction or expiry; they
 URL/data/<id>/...                           the files of a segment, as in its folder elsewhere
 URL/trials/<id>                             a trial whether the service creates objects exclusively
 
-Nothing is ever written twice and nothing is renamed. A list may be late: what it lacks does not count yet. A turn says
-which turns exist, so that one that is missing in a list is still found, and which segments have nothing left: these
-are dead, and nobody reads their descriptions again. They are deleted a day later, when no list lacks that turn and
-nobody reads their files any more.
+Nothing is ever written twice and nothing is renamed. A list may be late: an append that it lacks does not count yet. A
+turn names what must not be overlooked, so that it is read even if a list lacks it: the turns that exist, and appends
+that were replaced in part. It also names the segments that have nothing left: these are dead, and nobody reads
+their descriptions again. They are deleted a day later, when no list lacks that turn and nobody reads their files.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import re
+import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,15 +26,25 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.base.locks import locked
-from walkback.segments.protocol import parse_description
 from walkback.store import layout
-from walkback.store.bucket.cache import cache_folder, shrink, used
+from walkback.store.bucket.cache import cache_folder, shrink
+from walkback.store.bucket.descriptions import (
+    LARGEST,
+    LAST_TURN,
+    Described,
+    encoded,
+    is_name,
+    newest_of,
+    parsed,
+    said_by_turn,
+    turn_name,
+    turn_number,
+)
 from walkback.store.bucket.objects import Listed, Objects
 from walkback.store.folder import OvertakenError, StoreFolder, Turn
-from walkback.store.parts import Name, Segment, parsed_segment, replaced_by
+from walkback.store.parts import Segment
 from walkback.store.staging import begun, clean, new_id
 
 _SEGMENTS: Final = "segments"
@@ -44,50 +54,42 @@ _SETTLED: Final = timedelta(days=1)
 """How long what is replaced is kept, and what was never finished."""
 _LONGEST: Final = _SETTLED.total_seconds() / 2
 """Seconds within which a writer has to come to its end."""
-_CACHED: Final = 3600
-"""Seconds after which descriptions are read again; what is deleted in between is not taken for alive."""
-_MOST_DESCRIBED: Final = 16 << 20
+_HOUR: Final = 3600
+"""Seconds after which descriptions are read again, so that what is deleted in between is not taken for alive."""
 _MOST_MARKED: Final = 1 << 10
-_TURN = re.compile(r"turn-([0-9]{12})\.json")
 
 
-@dataclass(frozen=True, slots=True)
-class _Described:
-    """What a description says."""
+class _View:
+    """What a store has at a moment."""
 
-    name: str
-    """What it is called."""
-    segment: Segment
-    number: int
-    """That of its turn; 0 for an append."""
-    turns: Mapping[str, int]
-    """The turns that existed when it was written: the numbers by their segments."""
-    dead: frozenset[str]
-    """The segments that exist and have nothing left."""
-
-    def description(self, segment: str) -> str:
-        """What the description of a dead segment is called."""
-        return _turn_name(self.turns[segment]) if segment in self.turns else f"{segment}.json"
+    def __init__(self, listed: Mapping[str, Listed], known: Sequence[Described], dead: frozenset[str]) -> None:
+        self.listed = listed
+        self.known = known
+        """What is not dead."""
+        self.dead = dead
+        """The dead segments that were not deleted yet."""
+        self.segments = [one.segment for one in known]
+        newest = newest_of(known)
+        before = {} if newest is None else newest.turns
+        self.turns = {segment: number for segment, number in before.items() if segment in dead}
+        self.turns |= {one.segment.id: one.turn for one in known if one.turn}
 
 
 class _NumberedTurn(Turn):
     """A turn that can be overtaken."""
 
-    def __init__(self, known: Sequence[_Described], dead: frozenset[str]) -> None:
-        """`dead` are the dead segments that still exist."""
-        super().__init__([one.segment for one in known])
-        self._dead = dead
-        newest = _newest(known)
-        before = {} if newest is None else newest.turns
-        self.turns = {segment: number for segment, number in before.items() if segment in dead}
-        self.turns |= {one.segment.id: one.number for one in known if one.number}
-        self.number = max(self.turns.values(), default=0) + 1
+    def __init__(self, view: _View) -> None:
+        super().__init__(view.segments)
+        self.view = view
+        self.number = max(view.turns.values(), default=0) + 1
         self.end = _running() + _LONGEST
+        if self.number > LAST_TURN:
+            raise UnreadableError("there is no turn after the last")
 
-    def dead(self, replaces: Iterable[Name]) -> frozenset[str]:
-        """The segments that have nothing left when these parts are replaced as well."""
-        replaced = replaced_by(self.segments).union(replaces)
-        return self._dead | {segment.id for segment in self.segments if segment.parts.keys() <= replaced}
+    def says(self, replaces: Iterable[Sequence[str]]) -> dict[str, Any]:
+        """What its description has beside that of any segment."""
+        parts = ((segment, part) for segment, part in replaces)
+        return said_by_turn(self.segments, self.view.turns, self.view.dead, parts)
 
 
 class BucketFolder(StoreFolder):
@@ -98,12 +100,10 @@ class BucketFolder(StoreFolder):
     def __init__(self, url: str, *, create: bool = False) -> None:
         """With `create` a store that is not there is made."""
         self._objects = Objects(url)
-        self._known: dict[str, _Described] = {}
-        """By the names of their descriptions, which never change."""
-        self._described = 0.0
-        """When it was last listed."""
-        self._sizes: dict[str, Mapping[str, int]] = {}
-        """The bytes of the files of each segment."""
+        self._known: Mapping[str, Described] = {}
+        """By their names; they never change."""
+        self._described = self._shrunk = 0.0
+        """When they were read, and when the cache was made smaller."""
         self._booted: datetime | None = None
         """When this machine started, by the clock of the service; not known until something was written to that."""
         marker = self._marker()
@@ -113,7 +113,6 @@ class BucketFolder(StoreFolder):
             raise UnreadableError(f"not a {layout.MARKER.noun}", file=self.name)
         self.path = cache_folder(self.name, str(marker.get("id")))
         self._prepare()
-        shrink(self.path)
 
     @property
     def name(self) -> str:
@@ -126,8 +125,9 @@ class BucketFolder(StoreFolder):
         return None if contents is None else layout.MARKER.parse(contents, self.name, f"{self.name}/{file}")
 
     def _make(self) -> dict[str, Any] | None:
-        if strange := set(self._objects.names()) - {layout.MARKER.name, _SEGMENTS, _DATA, _TRIALS, ""}:
-            message = f"not a {layout.MARKER.noun}, and cannot become one: {min(strange)!r} is in it"
+        strange = [name for name in self._objects.names() if name not in {layout.MARKER.name, _TRIALS, ""}]
+        if strange and self._marker() is None:
+            message = f"not a {layout.MARKER.noun}, and cannot become one: {strange[0]!r} is in it"
             raise UnreadableError(message, file=self.name)
         self.check_writable()
         self._objects.create(layout.MARKER.name, layout.MARKER.contents({"id": new_id()}))
@@ -142,104 +142,106 @@ class BucketFolder(StoreFolder):
             first, second = (self._objects.create(key, text) for text in (b"first", b"second"))
             if not first or second:
                 raise UnreadableError("this service does not refuse to create an object that exists", file=self.name)
-            written = self._objects.modified(key)
-            self._booted = written - timedelta(seconds=_running())
+            self._booted = self._objects.modified(key) - timedelta(seconds=_running())
         finally:
-            self._objects.delete([key])
+            # Who may not delete can append; `compact` deletes what stays.
+            with contextlib.suppress(UnreadableError):
+                self._objects.delete([key])
 
     # Reading
+
+    def reading(self) -> contextlib.AbstractContextManager[object]:
+        """While this is held, no file goes away that was brought here."""
+        if _running() - self._shrunk > _HOUR:
+            self._shrunk = _running()
+            shrink(self.path)
+        return super().reading()
 
     def segments(self, wrong: list[UnreadableError] | None = None) -> list[Segment]:
         """All segments, the oldest first. One that cannot be read raises its error, or adds it to `wrong`."""
         return [one.segment for one in self._describe(self._list(wrong), wrong)]
 
-    def _describe(self, listed: Iterable[str], wrong: list[UnreadableError] | None = None) -> list[_Described]:
-        """What the descriptions say, of those that are listed or that the newest turn names, and not dead."""
-        known = self._known if _running() - self._described < _CACHED else {}
-        names = {name for name in listed if not _turn(name)}
-        newest = None
-        for name in sorted({*filter(_turn, listed), *filter(_turn, known)}, reverse=True):
-            newest = next(iter(self._read_descriptions([name], known, wrong)), None)
-            if newest is not None:
-                names |= {name, *map(_turn_name, newest.turns.values())}
-                names -= set(map(newest.description, newest.dead))
+    def missing(self, segments: Sequence[Segment], /) -> list[str]:
+        """The files of these segments that do not exist, or not in the sizes that were written."""
+        listed = self._objects.find(_DATA)
+        files = [file for one in segments if one.source is not None for file in one.source.sizes.items()]
+        keys = [(self._key(place), size) for place, size in files]
+        return [f"{self.name}/{_DATA}/{key}" for key, size in keys if key not in listed or listed[key].size != size]
+
+    def _list(self, wrong: list[UnreadableError] | None = None) -> dict[str, Listed]:
+        """The descriptions that a list has."""
+        found = {}
+        for name, its in self._objects.find(_SEGMENTS).items():
+            problem = None if is_name(name) else "this is not the name of a segment"
+            if its.size > LARGEST:
+                problem = f"this is more than {LARGEST} bytes, and was not written by walkback"
+            if problem is None:
+                found[name] = its
+                continue
+            error = UnreadableError(problem, file=self._description(name))
+            if wrong is None:
+                raise error
+            wrong.append(error)
+        return found
+
+    def _describe(self, listed: Iterable[str], wrong: list[UnreadableError] | None = None) -> list[Described]:
+        """What the descriptions say that are listed and those that must exist, but for those of the dead."""
+        known = dict(self._known) if _running() - self._described < _HOUR else {}
+        names = {name for name in listed if not turn_number(name)}
+        for turn in sorted({*filter(turn_number, listed), *filter(turn_number, known)}, reverse=True):
+            if self._read_descriptions([turn], known, wrong):
+                names |= known[turn].alive
+                names -= set(map(known[turn].description, known[turn].dead))
+                self._miss(known[turn].alive - self._read_descriptions(names, known, wrong), wrong)
                 break
-        found = self._read_descriptions(names, known, wrong)
+        else:
+            self._read_descriptions(names, known, wrong)
+        found = [known[name] for name in names if name in known]
         self._known, self._described = {one.name: one for one in found}, _running()
         return sorted(found, key=lambda one: one.segment.id)
 
+    def _miss(self, names: Iterable[str], wrong: list[UnreadableError] | None) -> None:
+        """Raise an error for those descriptions that must exist and could not be read, or add it to `wrong`."""
+        for file in sorted(map(self._description, names)):
+            error = UnreadableError("this segment is missing", file=file)
+            if wrong is None:
+                raise error
+            if file not in {one.file for one in wrong}:
+                wrong.append(error)
+
     def _read_descriptions(
-        self, names: Iterable[str], known: Mapping[str, _Described], wrong: list[UnreadableError] | None = None
-    ) -> list[_Described]:
-        """What those say that exist, as far as it is not known."""
-        found = [known[name] for name in names if name in known]
-        keys = [f"{_SEGMENTS}/{name}" for name in names if name not in known]
+        self, names: Iterable[str], known: dict[str, Described], wrong: list[UnreadableError] | None
+    ) -> set[str]:
+        """Know what these say; gives those that exist."""
+        keys = {f"{_SEGMENTS}/{name}": name for name in names if name not in known}
         for key, contents in self._objects.read(keys).items():
+            name = keys[key]
             try:
-                found.append(self._parsed(key.removeprefix(f"{_SEGMENTS}/"), contents))
+                known[name] = parsed(contents, name, self._description(name), self.path, self)
             except UnreadableError as error:
                 if wrong is None:
                     raise
                 wrong.append(error)
-        return found
+        return {name for name in names if name in known}
 
-    def _list(self, wrong: list[UnreadableError] | None = None) -> dict[str, Listed]:
-        """The descriptions that a list has; one that is too large is wrong."""
-        listed = self._objects.find(_SEGMENTS)
-        for name in [name for name, its in listed.items() if its.size > _MOST_DESCRIBED]:
-            file = f"{self.name}/{_SEGMENTS}/{name}"
-            error = UnreadableError(f"this is more than {_MOST_DESCRIBED} bytes", file=file)
-            if wrong is None:
-                raise error
-            wrong.append(error)
-            del listed[name]
-        return listed
+    def _description(self, name: str) -> str:
+        return f"{self.name}/{_SEGMENTS}/{name}"
 
-    def _parsed(self, name: str, contents: bytes) -> _Described:
-        file = f"{self.name}/{_SEGMENTS}/{name}"
+    def bring(self, files: Mapping[Path, int]) -> None:
+        """Have files of the cache in their places."""
+        missing = {
+            f"{_DATA}/{self._key(file)}": (file, size)
+            for file, size in files.items()
+            if not (file.exists() and file.stat().st_size == size)
+        }
+        if missing:
+            self._objects.download(missing)
+        for folder in {self.path / file.relative_to(self.path).parts[0] for file in files}:
+            os.utime(folder)
 
-        def parse(described: dict[str, Any]) -> _Described:
-            number, turn = described["id"], _turn(name)
-            turns = {str(segment): int(number) for segment, number in described.get("turns", {}).items()}
-            dead = frozenset(map(str, described.get("dead", ())))
-            if not layout.is_id(number) or name != (_turn_name(turn) if turn else f"{number}.json"):
-                raise ValueError(number)
-            if not all(0 < one < turn for one in turns.values()) or not all(map(layout.is_id, (*turns, *dead))):
-                raise ValueError(turn)
-            self._sizes[number] = {str(path): int(size) for path, size in described["files"].items()}
-            segment = parsed_segment(described, self.path / f"{layout.SEGMENT}{number}", number, file, self)
-            return _Described(name, segment, turn, turns, dead)
-
-        return parse_description(contents, file, "segment", parse)
-
-    def bring(self, files: Sequence[Path]) -> None:
-        """Have these files of the cache in their places."""
-        wanted: dict[str, tuple[Path, int]] = {}
-        segments = set()
-        for file in files:
-            segment, relative = self._within(file)
-            segments.add(self.path / f"{layout.SEGMENT}{segment}")
-            if not (file.exists() and file.stat().st_size == self.size(file)):
-                wanted[f"{_DATA}/{segment}/{relative}"] = file, self.size(file)
-        if wanted:
-            self._objects.download(wanted)
-        for path in segments:
-            used(path)
-
-    def size(self, file: Path) -> int:
-        """The bytes of a file of the cache, whether it is here or not."""
-        segment, relative = self._within(file)
-        size = self._sizes.get(segment, {}).get(relative)
-        if size is None:
-            raise UnreadableError(
-                "its segment does not name this file", file=f"{self.name}/{_DATA}/{segment}/{relative}"
-            )
-        return size
-
-    def _within(self, file: Path) -> tuple[str, str]:
-        """The id of the segment of a file of the cache, and what the file is called there."""
-        segment, *names = file.relative_to(self.path).parts
-        return segment.removeprefix(layout.SEGMENT), "/".join(names)
+    def _key(self, file: Path) -> str:
+        """What a file of the cache is called below `data`."""
+        return file.relative_to(self.path).as_posix().removeprefix(layout.SEGMENT)
 
     # Writing
 
@@ -247,59 +249,59 @@ class BucketFolder(StoreFolder):
     def turn(self) -> Iterator[Turn]:
         """Nobody else on this machine compacts or expires; somebody elsewhere may, and is faster or begins again."""
         self.check_writable()
-        with locked(self.path / layout.COMPACT_LOCK), self.reading():
+        with self.reading(), locked(self.path / layout.COMPACT_LOCK):
             clean(self)
-            listed = self._list()
-            known = self._describe(listed)
-            yield _NumberedTurn(known, self._existing(_newest(known), listed))
+            yield _NumberedTurn(self._view())
 
-    def _existing(self, newest: _Described | None, listed: Iterable[str]) -> frozenset[str]:
-        """The dead segments that were not deleted yet; what a list lacks is asked for."""
+    def _view(self) -> _View:
+        listed = self._list()
+        known = self._describe(listed)
+        newest = newest_of(known)
         names = {} if newest is None else {newest.description(segment): segment for segment in newest.dead}
-        missing = self._objects.read(f"{_SEGMENTS}/{name}" for name in names.keys() - set(listed))
-        there = (names.keys() & set(listed)) | {key.removeprefix(f"{_SEGMENTS}/") for key in missing}
-        return frozenset(names[name] for name in there)
+        # What a list lacks is asked for: it may be late.
+        lacking = self._objects.read(f"{_SEGMENTS}/{name}" for name in names.keys() - listed.keys())
+        there = (names.keys() & listed.keys()) | {key.removeprefix(f"{_SEGMENTS}/") for key in lacking}
+        return _View(listed, known, frozenset(names[name] for name in there))
 
     def publish(self, making: Path, number: str, turn: Turn | None, /) -> None:
         """Let a segment appear whose files are in a folder; one that replaces others is of a turn."""
         self.check_writable()
-        end = _running() + _LONGEST if not isinstance(turn, _NumberedTurn) else turn.end
         described = json.loads((making / layout.MANIFEST).read_bytes())
-        files = {path.relative_to(making).as_posix(): path for path in sorted(making.rglob("*.parquet"))}
-        described |= {"id": number, "files": {name: path.stat().st_size for name, path in files.items()}}
-        name = f"{number}.json"
+        name, end = f"{number}.json", _running() + _LONGEST
         if isinstance(turn, _NumberedTurn):
-            name = _turn_name(turn.number)
-            dead = turn.dead(tuple(part) for part in described["replaces"])
-            described |= {"turns": turn.turns, "dead": sorted(dead)}
+            name, end = turn_name(turn.number), turn.end
+            described |= turn.says(described["replaces"])
+        files = {path.relative_to(making).as_posix(): path for path in sorted(making.rglob("*.parquet"))}
+        contents = encoded(described, number, {relative: path.stat().st_size for relative, path in files.items()})
         uploaded = {f"{_DATA}/{number}/{relative}": path for relative, path in files.items()}
         self._objects.upload(uploaded)
         if _running() > end:
             raise UnreadableError("this took so long that what was written may be gone by now", file=self.name)
         try:
-            created = self._objects.create(f"{_SEGMENTS}/{name}", json.dumps(described).encode() + b"\n")
+            created = self._objects.create(f"{_SEGMENTS}/{name}", contents)
         except UnreadableError as error:
-            raise UnreadableError(
-                f"{error.message}; whether this is in the store is not known", file=self.name
-            ) from None
-        if not created:
+            message = f"{error.message}; whether this is in the store is not known"
+            raise UnreadableError(message, file=self.name) from None
+        if created:
+            return
+        if turn is None:
+            raise UnreadableError("another segment has this name", file=self._description(name))
+        with contextlib.suppress(UnreadableError):
             self._objects.delete(list(uploaded))
-            self._describe([name])
-            raise OvertakenError
+        self._describe([name])
+        raise OvertakenError
 
     def sweep(self) -> int:
         """Delete what has been dead for a day, or was left unfinished a day ago; nobody has to be waited for."""
-        listed = self._list()
-        known = self._describe(listed)
+        view = self._view()
         before = self._now() - _SETTLED
-        newest = _newest(known)
-        existing = self._existing(newest, listed)
-        settled = sorted(name for name, its in listed.items() if _turn(name) and its.modified < before)
-        for turn in self._read_descriptions(settled[-1:], self._known):
-            for segment in turn.dead & existing:
-                self._delete_data(segment)
-                self._objects.delete([f"{_SEGMENTS}/{turn.description(segment)}"])
-        self._delete_unfinished(existing.union(one.segment.id for one in known), before)
+        settled = [name for name, its in view.listed.items() if turn_number(name) and its.modified < before]
+        known: dict[str, Described] = {}
+        for name in self._read_descriptions([max(settled)] if settled else [], known, None):
+            for segment in known[name].dead & view.dead:
+                self._delete_data(segment, self._objects.find(f"{_DATA}/{segment}"))
+                self._objects.delete([f"{_SEGMENTS}/{known[name].description(segment)}"])
+        self._delete_unfinished(view.dead.union(segment.id for segment in view.segments), before)
         return 0
 
     def _now(self) -> datetime:
@@ -308,35 +310,22 @@ class BucketFolder(StoreFolder):
         assert self._booted is not None
         return self._booted + timedelta(seconds=_running())
 
-    def _delete_unfinished(self, known: AbstractSet[str], before: datetime) -> None:
-        for number in set(self._objects.names(_DATA)) - known:
-            # Its name has the time of its writer, which may be wrong, and saves most questions.
+    def _delete_unfinished(self, described: AbstractSet[str], before: datetime) -> None:
+        """Delete what killed writers left."""
+        for number in set(self._objects.names(_DATA)) - described:
+            # Its name has the time of its writer, so most folders need not be listed; that clock may be wrong.
             if layout.is_id(number) and begun(number) < before.timestamp() * 1e9:
-                files = self._objects.find(f"{_DATA}/{number}").values()
-                if all(one.modified < before for one in files):
-                    self._delete_data(number)
+                files = self._objects.find(f"{_DATA}/{number}")
+                if all(its.modified < before for its in files.values()):
+                    self._delete_data(number, files)
+        trials = self._objects.find(_TRIALS)
+        self._objects.delete([f"{_TRIALS}/{name}" for name, its in trials.items() if its.modified < before])
 
-    def _delete_data(self, number: str) -> None:
-        folder = f"{_DATA}/{number}"
-        self._objects.delete([f"{folder}/{name}" for name in self._objects.find(folder)])
-        shutil.rmtree(self.path / f"{layout.SEGMENT}{number}", ignore_errors=True)
+    def _delete_data(self, segment: str, files: Iterable[str]) -> None:
+        self._objects.delete([f"{_DATA}/{segment}/{name}" for name in files])
+        shutil.rmtree(self.path / f"{layout.SEGMENT}{segment}", ignore_errors=True)
 
 
 def _running() -> float:
     """For how many seconds this machine has been running, asleep or not."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
-def _newest(known: Iterable[_Described]) -> _Described | None:
-    """The last turn."""
-    return max((one for one in known if one.number), key=lambda one: one.number, default=None)
-
-
-def _turn(name: str) -> int:
-    """The number of the turn whose description has this name; 0 if it is none's."""
-    found = _TURN.fullmatch(name)
-    return int(found[1]) if found else 0
-
-
-def _turn_name(number: int) -> str:
-    return f"turn-{number:012}.json"

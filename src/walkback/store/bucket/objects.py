@@ -1,13 +1,16 @@
 """The objects below an address: listed, read, created once, and deleted.
 
-What fails is tried again, since nothing here does harm if it is done twice; what goes on failing is an error in one
-line that names the address.
+What fails or does not answer is tried again, since nothing here does harm if it is done twice; what goes on failing is
+an error in one line that names the address.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
+import queue
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,22 +18,18 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from walkback.base.dataclass import dataclass
-from walkback.base.errors import ArgumentError, UnreadableError
-from walkback.segments.database import one_line
+from walkback.base.errors import ArgumentError, UnreadableError, WalkbackError
 
 T = TypeVar("T")
 
-# A service that does not answer is asked again here, so the libraries need not wait for long.
-_OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "s3": {"config_kwargs": {"connect_timeout": 10, "read_timeout": 60, "retries": {"max_attempts": 2}}},
-    "gs": {},
-    "az": {},
-}
-"""What the libraries are asked for, by the beginning of the address."""
+SCHEMES: Final = ("s3", "gs", "az")
+_ANSWER: Final = 60
+"""Seconds within which a service has to answer."""
+_TRANSFER: Final = 1800
+"""The same where files come or go."""
 _WAITS = (0.1, 0.4, 1.6)
 """Seconds before each further try."""
-_LIBRARIES = frozenset({"aiobotocore", "aiohttp", "asyncio", "azure", "botocore", "fsspec", "gcsfs", "google"})
-"""Their errors say that a service failed, as those of the system do."""
+_LONGEST_ERROR = 500
 _MODIFIED = ("LastModified", "last_modified", "mtime", "updated")
 """Where lists say when an object was written."""
 
@@ -53,18 +52,19 @@ class Objects:
         rest = rest.strip("/")
         self.url = f"{scheme}://{rest}"
         """The address."""
-        if scheme not in _OPTIONS or not rest or set(rest) & set("*?["):
-            begin = ", ".join(f"{one}://" for one in _OPTIONS)
+        if scheme not in SCHEMES or not rest or set(rest) & set("*?[") or "::" in rest:
+            begin = ", ".join(f"{one}://" for one in SCHEMES)
             raise ArgumentError(f"{url!r} is not the address of a store: {begin} and the name of a bucket are")
+        # Some log what they raise as well.
+        for name in ("adlfs", "gcsfs", "s3fs"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
             from fsspec.core import url_to_fs
 
-            self._service, self._root = self._tried(
-                lambda: url_to_fs(self.url, use_listings_cache=False, **_OPTIONS[scheme])
-            )
+            self._service, self._root = self._tried(lambda: url_to_fs(self.url, use_listings_cache=False))
         except ImportError as error:
-            hint = "pip install 'walkback[cloud]'"
-            raise UnreadableError(f"{one_line(error)}: {hint}", file=self.url) from None
+            message = f"{_in_one_line(error)}: pip install 'walkback[cloud]'"
+            raise UnreadableError(message, file=self.url) from None
 
     def find(self, folder: str) -> dict[str, Listed]:
         """The objects below a folder, by the rest of their keys."""
@@ -139,21 +139,26 @@ class Objects:
         """Put files as objects."""
         paths = [self._path(key) for key in files]
         if paths:
-            self._tried(lambda: self._service.put([str(file) for file in files.values()], paths))
+            self._tried(lambda: self._service.put([str(file) for file in files.values()], paths), _TRANSFER)
 
     def download(self, files: Mapping[str, tuple[Path, int]]) -> None:
         """Have objects as files, each of the size that is given; a file appears as a whole or not at all."""
         for file, _ in files.values():
             file.parent.mkdir(parents=True, exist_ok=True)
-        parts = [file.with_name(f".{os.urandom(6).hex()}.part") for file, _ in files.values()]
+        parts = {key: file.with_name(f".{os.urandom(6).hex()}.part") for key, (file, _) in files.items()}
+
+        def get() -> None:
+            missing = {key: part for key, part in parts.items() if not part.exists()}
+            self._service.get([self._path(key) for key in missing], [str(part) for part in missing.values()])
+
         try:
-            self._tried(lambda: self._service.get([self._path(key) for key in files], [str(part) for part in parts]))
-            for (key, (file, size)), part in zip(files.items(), parts, strict=True):
-                if (came := part.stat().st_size) != size:
+            self._tried(get, _TRANSFER)
+            for key, (file, size) in files.items():
+                if (came := parts[key].stat().st_size) != size:
                     raise UnreadableError(f"this has {came} bytes, and {size} were written", file=f"{self.url}/{key}")
-                part.replace(file)
+                parts[key].replace(file)
         finally:
-            for part in parts:
+            for part in parts.values():
                 part.unlink(missing_ok=True)
 
     def delete(self, keys: Sequence[str]) -> None:
@@ -169,21 +174,45 @@ class Objects:
     def _path(self, key: str) -> str:
         return f"{self._root}/{key}".rstrip("/")
 
-    def _tried(self, work: Callable[[], T]) -> T:
-        """Do it; and again, if the service fails."""
+    def _tried(self, work: Callable[[], T], seconds: float = _ANSWER) -> T:
+        """Do it, and again if it fails, as long as there is time."""
         waits = iter(_WAITS)
+        end = time.monotonic() + seconds
         while True:
             try:
-                return work()
-            except ImportError:
+                return _answer(work, end - time.monotonic())
+            except (ImportError, WalkbackError):
                 raise
             except Exception as error:
-                if not (isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _LIBRARIES):
-                    raise
+                # The libraries raise whatever comes, and what they say of it is all that is known.
                 wait = None if isinstance(error, FileNotFoundError | PermissionError) else next(waits, None)
-                if wait is None:
-                    raise UnreadableError(one_line(error), file=self.url) from None
+                if wait is None or time.monotonic() + wait > end:
+                    raise UnreadableError(_in_one_line(error), file=self.url) from None
             time.sleep(wait)
+
+
+def _answer(work: Callable[[], T], seconds: float) -> T:
+    """What it gives; not every library ends by itself when no answer comes."""
+    answers: queue.SimpleQueue[T | Exception] = queue.SimpleQueue()
+
+    def do() -> None:
+        try:
+            answers.put(work())
+        except Exception as error:
+            answers.put(error)
+
+    threading.Thread(target=do, daemon=True).start()
+    try:
+        answer = answers.get(timeout=max(seconds, 0))
+    except queue.Empty:
+        raise TimeoutError("the service does not answer") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def _in_one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:_LONGEST_ERROR] or type(error).__name__
 
 
 def _modified(its: Mapping[str, Any]) -> datetime:
