@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def _build(folder: Path, asked: argparse.Namespace) -> None:
-    stacks = _recorded()
+    stacks = recorded()
     each = max(asked.samples // (asked.days * _DAY * asked.hosts), 1)
     rng = np.random.default_rng(1)
     start, used = time.perf_counter(), 0.0
@@ -65,11 +65,11 @@ def _build(folder: Path, asked: argparse.Namespace) -> None:
                 origins = (SampleOrigin(f"host{host}", f"program{one}") for one in range(asked.programs))
                 sources = new.builder.sources(origins)
                 for hour in range(_DAY if day < asked.days else 1):
-                    program, chosen = _chosen(rng, each, asked.programs, len(stacks.stack))
+                    program, which = chosen(rng, each, asked.programs, len(stacks.stack))
                     begin = time.perf_counter()
                     times = np.linspace(0, HOUR - 1, each).astype(np.int64)
-                    numbers = nodes[stacks.stack[chosen]], np.ones(each, np.int64), sources[program]
-                    new.builder.add(times, *numbers, stacks.end[chosen], since=_START + (day * _DAY + hour) * HOUR)
+                    numbers = nodes[stacks.stack[which]], np.ones(each, np.int64), sources[program]
+                    new.builder.add(times, *numbers, stacks.end[which], since=_START + (day * _DAY + hour) * HOUR)
                     used += time.perf_counter() - begin
                 begin = time.perf_counter()
             used += time.perf_counter() - begin
@@ -84,7 +84,7 @@ def _build(folder: Path, asked: argparse.Namespace) -> None:
     print(f"{samples:,} samples: {size / samples:.2f} bytes a sample, {rollups / samples:.2f} of them in rollups")
 
 
-def _recorded() -> Contents:
+def recorded() -> Contents:
     """The stacks of the recording, as a store has them."""
     with tempfile.TemporaryDirectory() as temporary:
         store = Store(Path(temporary) / "store", create=True)
@@ -95,7 +95,7 @@ def _recorded() -> Contents:
             return read_block(db, block)
 
 
-def _chosen(rng: np.random.Generator, count: int, programs: int, stacks: int) -> tuple[np.ndarray, np.ndarray]:
+def chosen(rng: np.random.Generator, count: int, programs: int, stacks: int) -> tuple[np.ndarray, np.ndarray]:
     """The program and the stack of each sample: few of both are frequent, and each program has others."""
     program = np.minimum(rng.pareto(1.0, count).astype(np.int64), programs - 1)
     rank = np.minimum((rng.pareto(1.0, count) * _FLATNESS).astype(np.int64), stacks - 1)
