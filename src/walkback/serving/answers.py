@@ -96,7 +96,7 @@ class Answers:
         found = self._store.overview()
         blocks = self._store.blocks()
         return {
-            "store": printable(str(self._store.path)),
+            "store": printable(self._store.folder.name),
             "samples": found.samples,
             "stacks": found.stacks,
             "bytes": found.bytes,
