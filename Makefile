@@ -69,7 +69,7 @@ test-interpreted: install
 	$(PYTEST) --interpreted $(TESTS)
 
 test-whole: export WALKBACK_PEERS = required
-test-whole: peers .venv/cloud test-interpreted test-compiled
+test-whole: peers test-interpreted test-compiled
 
 # The services of objects that stores in buckets are tested with.
 .venv/cloud: export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -98,10 +98,10 @@ test-pythons: peers .cache/sdist
 
 # What a change must pass besides `make test`, which runs with the newest dependencies.
 test-all: export WALKBACK_PEERS = required
-test-all: lint peers .venv/cloud docs test-interpreted test-lowest test-pythons
+test-all: lint peers docs test-interpreted test-lowest test-pythons
 
 # What takes too long for every change.
-test-long: install peers .venv/cloud docs
+test-long: install peers docs
 	WALKBACK_TESTS=long WALKBACK_PEERS=required $(BIN)/pytest $(TESTS)
 
 soak: install
@@ -156,7 +156,7 @@ pictures: install peers
 drawings: install
 	$(BIN)/python tools/drawings.py
 
-peers:
+peers: .venv/cloud
 	$(PYTHON) tools/peers.py
 
 clean:
