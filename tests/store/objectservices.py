@@ -128,6 +128,8 @@ class Faults:
     slow: float = 0
     """It waits, for most of the seconds that `slowness` gives."""
     slowness: float = 1
+    cut: bool = False
+    """Only half of each table comes when it is first asked for."""
     late: float = 0
     """A list may be so many seconds old."""
     random: random.Random = field(default_factory=lambda: random.Random(1))
@@ -175,6 +177,7 @@ class Proxy:
         """All so far."""
         self.on_request: Callable[[int, bool], bool] = lambda _number, _done: False
         """Called before and after each is done; one that it says True of is not answered."""
+        self.was_cut: set[str] = set()
         self._lists: dict[str, tuple[float, Answer]] = {}
         self._lock = threading.Lock()
         self._exclusive = threading.Lock() if exclusive and service.scheme == "gs" else None
@@ -221,6 +224,13 @@ class Proxy:
         if self.on_request(number, True) or chances[3] < faults.lost:
             return None
         return answer
+
+    def comes(self, path: str, body: bytes) -> bytes:
+        """What comes of an answer."""
+        if not self.faults.cut or not path.endswith(".parquet") or path in self.was_cut:
+            return body
+        self.was_cut.add(path)
+        return body[: len(body) // 2]
 
     def _forward(self, request: Request) -> Answer:
         wanted = request.query
@@ -280,7 +290,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", length)
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
+            comes = self.proxy.comes(self.path, body)
+            self.wfile.write(comes)
+            self.close_connection |= len(comes) < len(body)
 
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = do_PATCH = do  # noqa: N815
 

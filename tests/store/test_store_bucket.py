@@ -337,6 +337,13 @@ def test_a_file_that_is_not_what_was_written_is_named(proxy: Proxy, tmp_path: Pa
     assert done.stderr.decode().startswith(f"walkback: {proxy.service.url}/{key}: this has 4 bytes, and ")
 
 
+def test_a_file_of_which_half_comes_is_asked_for_again(proxy: Proxy, tmp_path: Path) -> None:
+    start(append, proxy.environment, tmp_path / "c", proxy.service.url, ["one"]).join()
+    proxy.faults = Faults(cut=True)
+    assert kept(proxy, tmp_path / "cache") == {"one": 1}
+    assert proxy.was_cut
+
+
 def described(**changes: object) -> bytes:
     plain = {"version": 1, "id": "0123456789abcdef01234567", "replaces": [], "blocks": {}, "files": {}}
     return json.dumps(plain | changes).encode()

@@ -7,6 +7,7 @@ an error in one line that names the address.
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import queue
@@ -148,8 +149,16 @@ class Objects:
         parts = {key: file.with_name(f".{os.urandom(6).hex()}.part") for key, (file, _) in files.items()}
 
         def get() -> None:
-            missing = {key: part for key, part in parts.items() if not part.exists()}
-            self._service.get([self._path(key) for key in missing], [str(part) for part in missing.values()])
+            # What a try that failed has left of a file is not the file.
+            came = {key for key, part in parts.items() if part.exists() and part.stat().st_size == files[key][1]}
+            missing = {key: part for key, part in parts.items() if key not in came}
+            try:
+                self._service.get([self._path(key) for key in missing], [str(part) for part in missing.values()])
+            except OSError as error:
+                if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+                    raise
+                folder = next(iter(missing.values())).parent
+                raise UnreadableError(os.strerror(error.errno), file=str(folder)) from None
 
         try:
             self._tried(get, _TRANSFER)
