@@ -136,7 +136,7 @@ def test_everything_says_what_it_is_in_a_line(tmp_path: Path) -> None:
         walkback.add(program, tmp_path / "added"), walkback.convert(program, tmp_path / "converted", version=2),
         walkback.fix(program, tmp_path / "fixed"), walkback.sframe.SectionBuilder("AMD64"), walkback.cbf.Ends(3, 4),
         unwinding, unwinding.recording, unwinding.walker, unwinding.modules, walkback.capture.Collector(unwinding),
-        stopper, stopper.target, store, store.overview(), store.select(), walkback.surveys.LocalWorkers(2),
+        stopper, stopper.target, store, store.overview(), store.select(), walkback.workers.LocalWorkers(2),
         walkback.naming.Locator(images.images), walkback.Process(os.getpid(), unwinding.modules),
     ):  # fmt: skip
         assert re.fullmatch(rf"{type(one).__name__}\(.{{1,300}}\)", repr(one)), repr(one)

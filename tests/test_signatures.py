@@ -159,7 +159,7 @@ WRONG: dict[str, Callable[[Simple], object]] = {
     "file-to-find-in": lambda its: list(walkback.find(__file__, "main")),
     "name-with-a-nul": lambda its: list(walkback.sframe.read("nul\0")),
     "missing-file": lambda its: walkback.ElfFile(its.folder / "none"),
-    "no-workers": lambda its: walkback.surveys.LocalWorkers(0),
+    "no-workers": lambda its: walkback.workers.LocalWorkers(0),
     "nothing-to-survey": lambda its: walkback.survey([], its.folder / "survey"),
     "text-to-survey": lambda its: walkback.survey("/usr/lib", its.folder / "survey"),
     "file-as-survey": lambda its: walkback.survey([its.file], its.recorded),

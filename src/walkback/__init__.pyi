@@ -15,6 +15,7 @@ from walkback import store as store
 from walkback import surveys as surveys
 from walkback import table as table
 from walkback import walking as walking
+from walkback import workers as workers
 from walkback.base.errors import ArgumentError as ArgumentError
 from walkback.base.errors import BacktraceError as BacktraceError
 from walkback.base.errors import DwarfError as DwarfError

@@ -15,6 +15,14 @@ WAYS = multiprocessing.get_context("forkserver")
 WAYS.set_forkserver_preload(["walkback.store.store", "walkback.store.bucket.folder", "store.bucketworker"])
 
 HOUR = 1795271400 * 10**9
+IN_PIECES = """
+import sys
+from walkback.cli import main
+from walkback.store import pieces
+pieces._LEAST, pieces._ROWS_OF_A_BLOCK = 1, 1
+main()
+"""
+"""The command, with workers for questions that are not worth it."""
 
 
 def start(work: Callable[..., None], environment: Mapping[str, str], cache: Path, *args: Any) -> ForkServerProcess:

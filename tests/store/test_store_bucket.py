@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from store.bucketworker import WAYS, append, append_hours, compact, expire, start, weights
+from store.bucketworker import IN_PIECES, WAYS, append, append_hours, compact, expire, start, weights
 from store.objectservices import BUCKET, Faults, Proxy, running
 
 WALKBACK = Path(sys.executable).with_name("walkback")
@@ -90,6 +90,19 @@ def test_every_verb_says_the_same_as_of_a_folder(proxy: Proxy, tmp_path: Path) -
         near, far = (run(proxy, name, *words, cache=tmp_path / "cache", stdin=stdin) for name in (folder, url))
         assert near.returncode == far.returncode, (words, far.stderr)
         assert far.stdout.decode().replace(url, folder) == near.stdout.decode(), words
+
+
+def test_workers_bring_what_they_read(proxy: Proxy, tmp_path: Path) -> None:
+    for hour in range(5):
+        time = f"2026-10-20T{hour:02}:30"
+        assert run(proxy, proxy.service.url, "append", "-", "--time", time, cache=tmp_path, stdin=LINES).returncode == 0
+    expected = run(proxy, proxy.service.url, "top", cache=tmp_path).stdout
+    command = [sys.executable, "-c", IN_PIECES, "store", proxy.service.url, "top", "--jobs", "2"]
+    environment = {**proxy.environment, "WALKBACK_CACHE": str(tmp_path / "other")}
+    done = subprocess.run(command, env=environment, capture_output=True, check=False)
+    assert (done.stdout, done.stderr) == (expected, b"")
+    assert b"50 weight" in expected
+    assert len(list((tmp_path / "other").rglob("samples.parquet"))) == 5
 
 
 def test_a_service_that_overwrites_is_refused(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ from sframefiles import linked, small
 from waiting import PATIENCE
 from walkback.packages.walk import FoundFile
 from walkback.surveys import layout, run
-from walkback.surveys.executors import LocalWorkers
 from walkback.surveys.reading import Survey
 from walkback.surveys.work import UnitBatch, work
+from walkback.workers.executors import LocalWorkers
 
 PROGRAM = "int f (int a) {{ return a + {number}; }} int main (int c, char **v) {{ return f (c) * {number}; }}"
 DIES = b"here a worker dies"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -14,51 +13,15 @@ from typing import Any
 import pytest
 
 from surveys.surveyed import DIES, _Faulty, elf, ended, objects, tables, write
-from waiting import PATIENCE, eventually
+from waiting import PATIENCE
 from walkback import UnreadableError
-from walkback.surveys.executors import DaskWorkers
 from walkback.surveys.run import survey
+from walkback.workers.executors import DaskWorkers
+from workers.cluster import Cluster
 
 pytest.importorskip("distributed")
 
 pytestmark = pytest.mark.whole
-
-TESTS = Path(__file__).resolve().parents[1]
-
-
-class Cluster:
-    """A scheduler and workers, each a process, as the documentation starts them."""
-
-    def __init__(self, folder: Path, workers: int, *, first: Path = TESTS) -> None:
-        """`first` is where the workers look for modules first."""
-        self.log = (folder / "log").open("w")
-        file = folder / "scheduler.json"
-        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", file)
-        assert eventually(lambda: file.exists() and file.read_text().endswith("}"))
-        self.address = json.loads(file.read_text())["address"]
-        self.processes = [self.scheduler]
-        if workers:
-            self.add(workers, first=first)
-
-    def add(self, workers: int, *, first: Path = TESTS) -> subprocess.Popen[bytes]:
-        """More workers, by one process that watches over them."""
-        nanny = self._start("worker", self.address, "--nworkers", str(workers), "--nthreads", "1", first=first)
-        self.processes.insert(0, nanny)
-        return nanny
-
-    def _start(self, *args: str | Path, first: Path = TESTS) -> subprocess.Popen[bytes]:
-        path = os.pathsep.join([str(first), str(TESTS), *filter(None, sys.path)])
-        words = [sys.executable, "-m", "dask", *map(str, args), "--no-dashboard"]
-        return subprocess.Popen(words, stdout=self.log, stderr=self.log, env=os.environ | {"PYTHONPATH": path})
-
-    def close(self) -> None:
-        for process in self.processes:
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-        self.log.close()
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +101,7 @@ def test_a_scheduler_that_ends_is_told_and_what_was_done_is_kept(files: Path, tm
 
 WAITING = """
 import importlib
-module = importlib.import_module("walkback.cli.verbs.survey")
+module = importlib.import_module("walkback.cli.workers")
 module._PATIENCE = 0.5
 from walkback.cli import main
 main()
@@ -183,7 +146,7 @@ def test_a_worker_of_another_version_is_told_and_no_file_suffers(files: Path, wh
 IN_VAIN = """
 import sys
 from walkback import UnreadableError
-from walkback.surveys.executors import DaskWorkers
+from walkback.workers.executors import DaskWorkers
 try:
     DaskWorkers(sys.argv[1], timeout=0.5)
 except UnreadableError as error:

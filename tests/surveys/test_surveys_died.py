@@ -33,8 +33,8 @@ from surveys.surveyed import (
     write,
 )
 from waiting import PATIENCE
-from walkback.surveys.executors import LocalWorkers
 from walkback.surveys.run import survey
+from walkback.workers.executors import LocalWorkers
 
 Tables = dict[str, list[tuple[Any, ...]]]
 pytestmark = pytest.mark.whole

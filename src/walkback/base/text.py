@@ -67,6 +67,12 @@ def spelled_out(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
+def one_line(error: Exception) -> str:
+    """The first line of what an error says."""
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
 def sql_text(text: str) -> str:
     """A string of SQL."""
     return "'" + text.replace("'", "''") + "'"

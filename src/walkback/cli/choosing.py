@@ -14,11 +14,15 @@ from walkback.cli.output import complain
 from walkback.cli.parameter import ParameterType
 from walkback.cli.searching import Searching, file_options
 from walkback.cli.walking import DEMANGLE, INLINE, SHORT_NAMES, complain_of, how_to_name
+from walkback.cli.workers import DASK, working
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from walkback.stacks.profile import Profile
     from walkback.store.selection import Selection
     from walkback.store.store import Store
+    from walkback.workers.executors import Workers
 
 
 class Moment(ParameterType[int]):
@@ -87,10 +91,18 @@ _LABEL = click.option(
     shell_complete=labels,
 )
 
+_JOBS = click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of processes that sum up many samples. [default: one per processor]",
+)
+
 
 def choosing(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say which samples, and how they are named."""
-    for option in (INLINE, _LINES, SHORT_NAMES, DEMANGLE, file_options, _LABEL, _PROCESS, _HOST, UNTIL, SINCE):
+    """The options that say which samples, how they are named, and who sums them up."""
+    naming = (INLINE, _LINES, SHORT_NAMES, DEMANGLE, file_options)
+    for option in (DASK, _JOBS, *naming, _LABEL, _PROCESS, _HOST, UNTIL, SINCE):
         command = option(command)
     return command
 
@@ -109,6 +121,12 @@ class Chosen:
     short_names: bool
     lines: bool
     inline: bool
+    jobs: int | None
+    dask: str | None
+
+    def working(self) -> AbstractContextManager[Workers]:
+        """Gives who sums the samples up."""
+        return working(self.jobs, self.dask)
 
     def select(self, store: Store, **other: Any) -> Selection:
         """The samples; `other` words of `Store.select` go before these options."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from walkback.base.arrays import Numbers
 from walkback.base.errors import UnreadableError
-from walkback.base.text import sql_text
+from walkback.base.text import one_line, sql_text
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -81,7 +81,7 @@ def done_apart(connection: DuckDBPyConnection, work: Callable[[], T]) -> T:
 
 @contextlib.contextmanager
 def readable() -> Iterator[None]:
-    """What DuckDB says of a file becomes our own error, in one line."""
+    """What DuckDB says of a file becomes our own error, in one line; the others show the query."""
     import duckdb
 
     try:
@@ -152,12 +152,6 @@ def plain_column(column: Any, message: str) -> Any:
 def object_column(values: Collection[object]) -> Numbers:
     """A column of anything, one value an entry even where values are lists."""
     return np.fromiter(values, object, len(values))
-
-
-def one_line(error: Exception) -> str:
-    """The first line of what DuckDB says; the others show the query."""
-    lines = str(error).splitlines()
-    return lines[0] if lines else type(error).__name__
 
 
 def check_regular(path: Path) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 
 from walkback.base.columns import NamedColumns
 from walkback.base.errors import ArgumentError
-from walkback.base.text import clean, sql_name
-from walkback.segments.database import done_apart, one_line
+from walkback.base.text import clean, one_line, sql_name
+from walkback.segments.database import done_apart
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

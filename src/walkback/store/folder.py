@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -17,6 +17,7 @@ from walkback.store.parts import (
     Block,
     Rollup,
     Segment,
+    Source,
     Summed,
     live,
     live_names,
@@ -86,6 +87,10 @@ class StoreFolder:
         """Take away what is replaced if nobody reads; returns how many blocks have to wait."""
         return sweep(self)
 
+    def source(self, _sizes: Mapping[Path, int], /) -> Source | None:
+        """Where files of these places and sizes come from; None where they are in the folder."""
+        return None
+
     def missing(self, _segments: Sequence[Segment], /) -> list[str]:
         """Files of these segments that are known to be missing without reading them."""
         return []
@@ -144,6 +149,7 @@ class StoreSnapshot:
 
     def __init__(self, folder: StoreFolder, *, since: int | None = None, until: int | None = None) -> None:
         """Only blocks with samples from `since` until before `until`, in nanoseconds since 1970."""
+        self.folder = folder
         with contextlib.ExitStack() as held:
             held.enter_context(folder.reading())
             segments = folder.segments()

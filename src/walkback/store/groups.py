@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from walkback.base.dataclass import dataclass
 from walkback.segments.database import connect
 from walkback.store.parts import Summed
@@ -35,7 +37,12 @@ def groups(chosen: Summed, wanted: Wanted, by: str) -> list[Group]:
         found = tables.ask(
             f"""SELECT value, CAST(sum(weight) AS VARCHAR) AS weight, CAST(sum(count) AS BIGINT) AS count
             FROM {samples} JOIN ({picked} WHERE {wanted.of_sources or "true"}) USING (block, source)
-            GROUP BY value ORDER BY sum(weight) DESC, value"""
+            GROUP BY value"""
         )
     columns = (found[name].tolist() for name in ("value", "weight", "count"))
-    return [Group(value, int(weight), count) for value, weight, count in zip(*columns, strict=True)]
+    return heaviest_first(Group(value, int(weight), count) for value, weight, count in zip(*columns, strict=True))
+
+
+def heaviest_first(found: Iterable[Group]) -> list[Group]:
+    """Of equal weight those without a value last, as they are in SQL."""
+    return sorted(found, key=lambda group: (-group.weight, group.value is None, group.value or ""))

@@ -67,6 +67,11 @@ class HasTables:
         raise NotImplementedError
 
     @property
+    def rows(self) -> int:
+        """The number of rows of the table of samples or sums."""
+        raise NotImplementedError
+
+    @property
     def noun(self) -> str:
         """What it is called."""
         return type(self).__name__.lower()
@@ -83,6 +88,13 @@ class HasTables:
         """Raise an error if its folder is missing; a table that its source does not have is missing when it is read."""
         if self.source is None and not self.path.is_dir():
             raise missing(self.noun, self.path)
+
+    @property
+    def far_files(self) -> dict[Path, int]:
+        """The sizes of its files, unless these are in the folder anyway."""
+        if self.source is None:
+            return {}
+        return {file: self.source.size(file) for file in map(self.place, self.tables)}
 
     @property
     def size(self) -> int:
@@ -137,6 +149,11 @@ class Block(HasTables):
         return self.segment, self.hour
 
     @property
+    def rows(self) -> int:
+        """The number of samples."""
+        return self.counts.samples
+
+    @property
     def tables(self) -> Sequence[str]:
         """The names of its tables."""
         return layout.TABLES
@@ -160,6 +177,11 @@ class Rollup(HasTables):
     def name(self) -> Name:
         """What no other rollup is called."""
         return self.segment, self.span
+
+    @property
+    def rows(self) -> int:
+        """The number of sums."""
+        return self.sums
 
     @property
     def tables(self) -> Sequence[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from walkback.store.groups import Group, groups
 from walkback.store.moments import Moment, moment
 from walkback.store.naming import Naming, mappings
 from walkback.store.sums import Sums, Wanted, sums
+
+if TYPE_CHECKING:
+    from walkback.workers.executors import Workers
 
 Choice = str | Sequence[str]
 """One text, or several; any of them matches."""
@@ -65,8 +68,11 @@ class Selection:
     [Neighbour(name='_start', module='.../hello', weight=5)]
     """
 
-    def __init__(self, snapshot: Shelf, wanted: Wanted, naming: Naming, title: str = "") -> None:
+    def __init__(
+        self, snapshot: Shelf, wanted: Wanted, naming: Naming, title: str = "", workers: Workers | None = None
+    ) -> None:
         self._snapshot = snapshot
+        self._workers = workers
         self.wanted = wanted
         self.naming = naming
         """Also has the files that could not give names, once something was named."""
@@ -79,7 +85,11 @@ class Selection:
     def sums(self) -> Sums:
         """The samples by stack, without names."""
         with self._snapshot(since=self.wanted.since, until=self.wanted.until) as snapshot:
-            return sums(snapshot.summed, self.wanted, snapshot.names)
+            if self._workers is None:
+                return sums(snapshot.summed, self.wanted, snapshot.names)
+            from walkback.store.pieces import sums_by
+
+            return sums_by(self._workers, snapshot, self.wanted)
 
     def profile(self) -> Profile:
         """The samples summed up, with names: what `FORMATS` write."""
@@ -120,7 +130,11 @@ class Selection:
     def by(self, name: str) -> list[Group]:
         """The weight of each "host", of each "process", or of each value of a label; "label:host" is the label host."""
         with self._snapshot(since=self.wanted.since, until=self.wanted.until) as snapshot:
-            return groups(snapshot.summed, self.wanted, name)
+            if self._workers is None:
+                return groups(snapshot.summed, self.wanted, name)
+            from walkback.store.pieces import groups_by
+
+            return groups_by(self._workers, snapshot, self.wanted, name)
 
     def through(self, function: str | re.Pattern[str] | Callable[[str], bool]) -> Through:
         """The stacks through a function: of this name, or whose name the pattern is found in."""

@@ -21,8 +21,8 @@ import numpy as np
 
 from walkback.base.columns import NamedColumns
 from walkback.base.errors import ArgumentError, UnreadableError
-from walkback.base.text import sql_text
-from walkback.segments.database import apart, done_apart, lock, object_column, one_line, readable
+from walkback.base.text import one_line, sql_text
+from walkback.segments.database import apart, done_apart, lock, object_column, readable
 from walkback.segments.queries import answer_columns, checked_query, readable_query, wrong_queries
 from walkback.stacks.stacks import END_WORDS, End
 from walkback.store.folder import StoreSnapshot

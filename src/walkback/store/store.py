@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from walkback.base.columns import NamedColumns
 from walkback.store.append import Append
@@ -25,6 +26,9 @@ from walkback.store.opening import open_folder
 from walkback.store.overview import Overview, overview
 from walkback.store.parts import Block
 from walkback.store.selection import Choice, Selection, wanted_samples
+
+if TYPE_CHECKING:
+    from walkback.workers.executors import Workers
 
 
 class Store:
@@ -75,13 +79,15 @@ class Store:
         process: Choice = (),
         labels: Mapping[str, Choice] | None = None,
         naming: Naming | None = None,
+        workers: Workers | None = None,
     ) -> Selection:
         """Some of the samples, to be asked for what was seen in them: from `since`, and before `until`.
 
-        Times are as `moment` takes them. Of several hosts, processes or values of a label, any is fine.
+        Times are as `moment` takes them. Of several hosts, processes or values of a label, any is fine. `workers` read
+        and sum up the samples; without them this process does.
         """
         wanted = wanted_samples(since=since, until=until, host=host, process=process, labels=labels)
-        return Selection(self.snapshot, wanted, naming or Naming(), self.folder.name)
+        return Selection(self.snapshot, wanted, naming or Naming(), self.folder.name, workers)
 
     def sql(
         self, query: str, *, since: Moment | None = None, until: Moment | None = None, allow_files: bool = False

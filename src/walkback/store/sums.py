@@ -8,7 +8,7 @@ common ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -146,20 +146,30 @@ def sums(chosen: Summed, wanted: Wanted, names: Sequence[Path] = ()) -> Sums:
         found = _summed(tables, len(chosen.rollups), wanted, sources)
         times = list(_times(tables, len(chosen.rollups), wanted, sources))
         trees = forest(tables, names)
-    rows = _together(trees.find(found["block"], found["stack"]), found)
+    rows = together(
+        trees.find(found["block"], found["stack"]), *(found[name] for name in ("process", "end", "weight", "count"))
+    )
     first, last = min((one for one, _ in times), default=0), max((one for _, one in times), default=0)
     return Sums(trees.tree, trees.frames, sources.processes, sources.events, *rows, first, last)
 
 
-def _together(node: I64, found: dict[str, Any]) -> tuple[I64, I64, U8, U64, U64]:
-    """One row for what several blocks have: node, process, end, weight and count."""
+def together(node: I64, process: I64, end: U8, weight: U64, count: U64) -> tuple[I64, I64, U8, U64, U64]:
+    """One row for all that have the same node, process and end."""
     distinct = Distinct()
-    rows = distinct.add_records(np.stack((node + 1, found["process"], found["end"]), axis=1))
+    rows = distinct.add_records(np.stack((node + 1, process, end), axis=1))
     table = distinct.table.astype(np.int64).reshape(-1, 3)
-    weight, count = np.zeros((2, len(table)), np.uint64)
-    np.add.at(weight, rows, found["weight"])
-    np.add.at(count, rows, found["count"])
-    return table[:, 0] - 1, table[:, 1].copy(), table[:, 2].astype(np.uint8), weight, count
+    weights, counts = np.zeros((2, len(table)), np.uint64)
+    np.add.at(weights, rows, weight)
+    np.add.at(counts, rows, count)
+    return table[:, 0] - 1, table[:, 1].copy(), table[:, 2].astype(np.uint8), weights, counts
+
+
+def check_weight(weight: U64) -> None:
+    """Raise an error for samples that weigh more than can be summed up."""
+    if sum_of(weight) > MOST_WEIGHT:
+        raise UnreadableError(
+            f"together these samples weigh more than {MOST_WEIGHT}, which is the most that is summed up"
+        )
 
 
 class _Sources:
@@ -191,10 +201,7 @@ def _summed(tables: BlockTables, rollups: int, wanted: Wanted, sources: _Sources
     found = tables.ask(query)
     if (found["process"] == MISSING).any():
         raise UnreadableError("samples name a source that does not exist")
-    if sum_of(found["weight"]) > MOST_WEIGHT:
-        raise UnreadableError(
-            f"together these samples weigh more than {MOST_WEIGHT}, which is the most that is summed up"
-        )
+    check_weight(found["weight"])
     return found
 
 
@@ -227,31 +234,40 @@ def frames_of(tables: BlockTables, names: Sequence[Path]) -> tuple[StoredFrames,
         return frames, BlockColumns(np.zeros(1, np.int64), [nothing], [])
     modules = tables.read("modules", "build_id", "path")
     build_ids, paths = (column.tolist() for column in modules.columns)
-    # A file with a build ID is the same wherever it lies, as it is within a block.
-    keys = [(build_id, None if build_id else path) for build_id, path in zip(build_ids, paths, strict=True)]
-    _, module_here = numbered(keys)
-    first_seen = first_of_each(module_here)[1].tolist()
     rows = tables.read("frames", f"coalesce(module, {MISSING})", "address", "name")
     module, address, name = rows.columns
-    place = modules.places(rows.block(), module)
-    module = np.where(place >= 0, module_here[place], MISSING) if len(module_here) else place
-    texts, name_here = numbered(name.tolist())
-    none = texts.index(None) if None in texts else len(texts)
-    words = np.stack((module + 1, np.asarray(address).view(np.int64), name_here), axis=1)
+    texts, number = numbered(name.tolist())
+    known = np.array([one is not None for one in texts], np.bool_)
+    frames, numbers = distinct_frames(
+        list(zip(build_ids, paths, strict=True)),
+        modules.places(rows.block(), module),
+        np.asarray(address, np.uint64),
+        [str(one or "") for one in texts],
+        np.where(known[number], number, MISSING) if len(texts) else number,
+    )
+    kept = read_names(tables.connection, names, (build_id for build_id, _ in frames.modules))
+    return replace(frames, kept=kept), BlockColumns(rows.first, [numbers], rows.files)
+
+
+def distinct_frames(
+    modules: Sequence[tuple[str | None, str | None]], module: I64, address: U64, names: Sequence[str], name: I64
+) -> tuple[StoredFrames, I64]:
+    """Frames without repetition, and the number of each row among them; modules may repeat as well, names may not."""
+    # A file with a build ID is the same wherever it lies, as it is within a block.
+    _, module_here = numbered([(build_id, None if build_id else path) for build_id, path in modules])
+    if len(module_here):
+        module = np.where(module >= 0, module_here[module], MISSING)
     distinct = Distinct()
-    numbers = distinct.add_records(words)
+    numbers = distinct.add_records(np.stack((module + 1, address.view(np.int64), name + 1), axis=1))
     table = distinct.table.reshape(-1, 3)
-    stored_name = table[:, 2].astype(np.int64)
-    files = [(build_ids[row], paths[row]) for row in first_seen]
     frames = StoredFrames(
-        files,
+        [modules[row] for row in first_of_each(module_here)[1].tolist()],
         table[:, 0].astype(np.int64) - 1,
         table[:, 1].copy(),
-        [str(one or "") for one in texts],
-        np.where(stored_name == none, MISSING, stored_name),
-        read_names(tables.connection, names, (build_id for build_id, _ in files)),
+        names,
+        table[:, 2].astype(np.int64) - 1,
     )
-    return frames, BlockColumns(rows.first, [numbers], rows.files)
+    return frames, numbers
 
 
 def column_of(name: str) -> str:

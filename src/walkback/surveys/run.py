@@ -23,11 +23,12 @@ from walkback.elf.search import DEBUG_ROOTS
 from walkback.identify.names import shown
 from walkback.sections.reading import Tables, check_tables
 from walkback.surveys import layout
-from walkback.surveys.executors import LocalWorkers, Loss, Workers, uninterrupted
 from walkback.surveys.finding import SurveyUnit, Trouble, find_units
 from walkback.surveys.folder import SurveyFolder, made
 from walkback.surveys.parts import MOST_ROWS, Writer
-from walkback.surveys.work import VERSION, OtherVersionError, UnitBatch, trouble, work
+from walkback.surveys.work import UnitBatch, trouble, work
+from walkback.workers.executors import LocalWorkers, Loss, Workers, uninterrupted
+from walkback.workers.versions import OtherVersionError, own_version
 
 _BATCH_BYTES = 16 << 20
 _BATCH_FILES = 64
@@ -110,7 +111,7 @@ def survey(
         _ask(folder, asked)
         folder.clean()
         with Writer(folder) as writer, closing(workers or LocalWorkers(jobs)) as its_workers:
-            batch = UnitBatch((), os.getcwd(), tuple(debug_roots), VERSION, verify, tables)
+            batch = UnitBatch((), os.getcwd(), tuple(debug_roots), own_version(), verify, tables)
             run = _Run(writer, its_workers, batch, progress)
             run.find(found)
             try:
@@ -144,7 +145,7 @@ def _asked(paths: Sequence[str], debug_roots: Sequence[str], *, verify: bool, ta
     """What a survey is of."""
     places = sorted({os.path.abspath(path) for path in paths})
     return {
-        "walkback": VERSION,
+        "walkback": own_version(),
         "places": places,
         "debug_roots": list(debug_roots),
         "verify": verify,

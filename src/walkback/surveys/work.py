@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import stat
 from dataclasses import astuple
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +21,11 @@ from walkback.surveys import layout
 from walkback.surveys.columns import packed
 from walkback.surveys.digest import content_digest, file_digest
 from walkback.surveys.examine import Rows, examine
+from walkback.workers.versions import check_version
 
 if TYPE_CHECKING:
     import os
 
-VERSION = version("walkback")
 _MOST_ROWS = 50_000
 """Packed at once."""
 _NOT_NOW = "unreadable"
@@ -52,14 +51,9 @@ class UnitBatch:
     """What is read of the files, if that is not all tables that they have."""
 
 
-class OtherVersionError(UnreadableError):
-    """The worker cannot do any of the work."""
-
-
 def work(batch: UnitBatch) -> list[bytes]:
     """The rows of some files, packed."""
-    if batch.version != VERSION:
-        raise OtherVersionError(f"a worker has walkback {VERSION}, and the survey is made by {batch.version}")
+    check_version(batch.version)
     looking = _Looking(batch)
     for path in batch.paths:
         looking.through(shown(path), Path(batch.folder, path))

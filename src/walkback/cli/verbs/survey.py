@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import sys
 import time
 from dataclasses import asdict
@@ -18,19 +17,17 @@ from walkback.cli.coverage import percent
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JOBS, JSON, complain, guarded
 from walkback.cli.paths import EXISTING_FOLDER, FOLDER
 from walkback.cli.sources import MEASURED, WORDS, missing_from
+from walkback.cli.workers import DASK, working
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from walkback.sections.reading import Tables
-    from walkback.surveys.executors import Workers
     from walkback.surveys.run import Progress, Surveyed
     from walkback.surveys.summary import Summary, VersionSummary
 
 _MOST_SHOWN = 20
 """Lines of what could not be surveyed; all of it is in the tables."""
-_PATIENCE = 10.0
-"""Seconds without a worker before it says so."""
 _BYTES_OF_A_FILE = 200_000
 """A small file takes as long as this many bytes of a large one."""
 _OUTCOMES = {
@@ -51,11 +48,7 @@ _OUTCOMES = {
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FOLDER)
 @click.option("-o", "--output", required=True, type=FOLDER, metavar="DIR", help="Folder for the results.")
 @JOBS
-@click.option(
-    "--dask",
-    metavar="ADDRESS",
-    help="Use the workers of the Dask scheduler at this address, on whatever machines they run.",
-)
+@DASK
 @click.option(
     "--debug-root",
     "debug_roots",
@@ -86,9 +79,6 @@ def survey(
     The results go into a folder. If the folder exists, only new and changed files are measured; so the same command
     also resumes a survey that was interrupted.
     """
-    if jobs is not None and dask is not None:
-        message = "--jobs is for this machine, and with --dask the workers are others"
-        raise click.UsageError(message)
 
     def work(folder: str) -> int:
         from walkback.elf.search import DEBUG_ROOTS
@@ -96,17 +86,11 @@ def survey(
         from walkback.surveys.run import survey as survey_files
         from walkback.surveys.summary import summary
 
-        with _shown() as move, _pipes_break():
-            patience = _Patience(dask)
-
-            def progress(state: Progress) -> None:
-                move(state)
-                patience.look(state)
-
+        with working(jobs, dask) as workers, _shown() as progress:
             done = survey_files(
                 paths,
                 folder,
-                workers=_workers(jobs, dask),
+                workers=workers,
                 debug_roots=debug_roots or DEBUG_ROOTS,
                 verify=verify,
                 tables=tables,
@@ -126,52 +110,6 @@ def survey(
         kept = "what was done is kept, and the same command goes on" if Path(output).is_dir() else "nothing was done"
         complain(f"{output}: stopped; {kept}")
         raise click.Abort from None
-
-
-def _workers(jobs: int | None, dask: str | None) -> Workers:
-    from walkback.surveys.executors import DaskWorkers, LocalWorkers
-
-    if dask is None:
-        return LocalWorkers(jobs)
-    import logging
-
-    with contextlib.suppress(ImportError):
-        import distributed  # noqa: F401 - it sets up its logging when it is imported
-    # What happens to workers is said where they are; here it would be drawn over the progress.
-    for name in list(logging.root.manager.loggerDict):
-        if name.partition(".")[0] in {"distributed", "tornado", "asyncio"}:
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-    return DaskWorkers(dask)
-
-
-class _Patience:
-    """Says once that there is no worker, and again if that comes back."""
-
-    def __init__(self, address: str | None) -> None:
-        self._address = address
-        self._since: float | None = None
-        self._noted = False
-
-    def look(self, state: Progress) -> None:
-        """Each second or so, as long as there is no worker."""
-        if state.workers != 0:
-            self._since, self._noted = None, False
-            return
-        now = time.monotonic()
-        self._since = self._since or now
-        if now - self._since > _PATIENCE and not self._noted:
-            complain(f"waiting for a worker of {self._address}")
-            self._noted = True
-
-
-@contextlib.contextmanager
-def _pipes_break() -> Iterator[None]:
-    """A worker that closes its end of a pipe or socket is an error to be dealt with, and not the end of this."""
-    former = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGPIPE, former)
 
 
 @contextlib.contextmanager

@@ -44,7 +44,7 @@ from walkback.store.bucket.descriptions import (
 )
 from walkback.store.bucket.objects import Listed, Objects
 from walkback.store.folder import OvertakenError, StoreFolder, Turn
-from walkback.store.parts import Segment
+from walkback.store.parts import Segment, Source
 from walkback.store.staging import begun, clean, new_id
 
 _SEGMENTS: Final = "segments"
@@ -160,6 +160,10 @@ class BucketFolder(StoreFolder):
     def segments(self, wrong: list[UnreadableError] | None = None) -> list[Segment]:
         """All segments, the oldest first. One that cannot be read raises its error, or adds it to `wrong`."""
         return [one.segment for one in self._describe(self._list(wrong), wrong)]
+
+    def source(self, sizes: Mapping[Path, int], /) -> Source:
+        """The bucket, for files of these places in the cache, and sizes."""
+        return Source(self, sizes)
 
     def missing(self, segments: Sequence[Segment], /) -> list[str]:
         """The files of these segments that do not exist, or not in the sizes that were written."""

@@ -90,7 +90,10 @@ def diff(
 
         opened_store = Store(folder)
         title = printable(f"{folder}: {before.pop('words')} \u2192 {after.pop('words')}")
-        sides = [profile_of(folder, Chosen(**chosen).select(opened_store, **side)) for side in (before, after)]
+        its = Chosen(**chosen)
+        with its.working() as workers:
+            selections = [its.select(opened_store, workers=workers, **side) for side in (before, after)]
+            sides = [profile_of(folder, selection) for selection in selections]
         old, new = sides
         if old is None or new is None:
             return EXIT_FINDINGS

@@ -37,7 +37,9 @@ def flame(ctx: click.Context, /, form: str | None, output: str | None, **chosen:
         writer = WRITERS[form or "html"]
         if writer.binary:
             refuse_terminal(f"--format {writer.name}", output)
-        found = profile_of(folder, Chosen(**chosen).select(Store(folder)))
+        its = Chosen(**chosen)
+        with its.working() as workers:
+            found = profile_of(folder, its.select(Store(folder), workers=workers))
         if found is None:
             return EXIT_FINDINGS
         title = f"{folder}: {span(found.start, found.start + found.duration)}"

@@ -62,7 +62,9 @@ def through(
         writer = WRITERS[form] if form not in {None, "text"} else None
         if writer is not None and writer.binary:
             refuse_terminal(f"--format {writer.name}", output)
-        everything = profile_of(folder, Chosen(**chosen).select(Store(folder)))
+        its = Chosen(**chosen)
+        with its.working() as workers:
+            everything = profile_of(folder, its.select(Store(folder), workers=workers))
         if everything is None:
             return EXIT_FINDINGS
         found = found_through(everything, lambda name: (pattern.search if regex else pattern.match)(name) is not None)

@@ -42,13 +42,16 @@ def top(ctx: click.Context, /, by: str | None, limit: int, as_json: bool, **chos
         from walkback.stacks.top import hottest, write
         from walkback.store.store import Store
 
-        selection = Chosen(**chosen).select(Store(folder))
-        if by is not None:
-            if chosen["lines"] or chosen["short_names"]:
-                message = "--lines and --short-names are for functions, and --by shows none"
-                raise click.UsageError(message)
-            return _print_groups(folder, by, selection.by(by), limit, as_json)
-        found = profile_of(folder, selection)
+        its = Chosen(**chosen)
+        if by is not None and (its.lines or its.short_names):
+            message = "--lines and --short-names are for functions, and --by shows none"
+            raise click.UsageError(message)
+        with its.working() as workers:
+            selection = its.select(Store(folder), workers=workers)
+            groups = None if by is None else selection.by(by)
+            found = profile_of(folder, selection) if by is None else None
+        if by is not None and groups is not None:
+            return _print_groups(folder, by, groups, limit, as_json)
         if found is None:
             return EXIT_FINDINGS
         if as_json:

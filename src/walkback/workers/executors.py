@@ -1,4 +1,4 @@
-"""Who does the work of a survey: processes on this machine, or a cluster of Dask.
+"""Processes on this machine, or the workers of a Dask cluster.
 
 Both are executors of `concurrent.futures`. What differs is how they say that a worker died, and that they are started
 again.
@@ -7,24 +7,25 @@ again.
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import signal
 import threading
 import time
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor
 from enum import Enum, auto
-from multiprocessing import forkserver, resource_tracker
-from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from walkback.base.errors import ArgumentError, UnreadableError
-from walkback.segments.database import one_line
+from walkback.base.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing.connection import Connection
     from types import FrameType
 
+_PRELOADED = ["walkback.surveys.work", "walkback.store.pieces"]
+"""Modules with work; each process has them when it starts."""
 _COUNTED_EVERY = 2.0
 """Seconds between questions how many workers of a cluster there are."""
 _SAFE_PATH = "PYTHONSAFEPATH"
@@ -83,17 +84,30 @@ def uninterrupted() -> Iterator[None]:
         former(*came[0])
 
 
-class LocalWorkers:
+class _Closing:
+    """Workers that end with a `with`."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+
+class LocalWorkers(_Closing):
     """Processes on this machine.
 
-    >>> walkback.survey(["hello"], "tables", workers=walkback.surveys.LocalWorkers(1)).files
+    >>> walkback.survey(["hello"], "tables", workers=walkback.workers.LocalWorkers(1)).files
     1
     """
 
     def __init__(self, jobs: int | None = None) -> None:
         """As many as there are processors for this process, if nothing else is said."""
         if jobs is not None and jobs < 1:
-            raise ArgumentError(f"at least one file is examined at once, not {jobs}")
+            raise ArgumentError(f"at least one process does the work, not {jobs}")
         self._jobs = jobs or len(os.sched_getaffinity(0))
         self._pool: ProcessPoolExecutor | None = None
         self._alive: list[Connection] = []
@@ -120,9 +134,13 @@ class LocalWorkers:
         raise UnreadableError(message)
 
     def _new(self) -> ProcessPoolExecutor:
+        # These take long, and not all who ask for workers have work for them.
+        import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
+
         # Processes that are forked from this one would have what its threads were doing.
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["walkback.surveys.work"])
+        context.set_forkserver_preload(_PRELOADED)
         _start_server()
         self._alive = list(context.Pipe(duplex=False))
         return ProcessPoolExecutor(self._jobs, context, _begin, (self._alive[0],))
@@ -149,6 +167,8 @@ class LocalWorkers:
 
 def _start_server() -> None:
     """Start what forks the processes, with what these inherit."""
+    from multiprocessing import forkserver, resource_tracker
+
     former = os.environ.get(_SAFE_PATH)
     # A folder that is surveyed may have anything in it, also a signal.so; if it is the working folder, Python would
     # import that.
@@ -181,10 +201,10 @@ def _end_after(alive: Connection) -> None:
     os._exit(1)
 
 
-class DaskWorkers:
+class DaskWorkers(_Closing):
     """The workers of a Dask cluster, which must have walkback and see the files under the same paths.
 
-    >>> walkback.surveys.DaskWorkers("tcp://nobody:8786", timeout=0.1)
+    >>> walkback.workers.DaskWorkers("tcp://nobody:8786", timeout=0.1)
     Traceback (most recent call last):
     ...
     walkback.UnreadableError: tcp://nobody:8786: no scheduler of Dask answers: Timed out trying to ...

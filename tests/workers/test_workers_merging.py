@@ -1,0 +1,58 @@
+"""Answers of workers are merged to what one of them alone would find, and lost workers lose nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from walkback import UnreadableError
+from walkback.workers.executors import LocalWorkers
+from walkback.workers.merging import merged_answers
+from workers.tasks import Numbers, added, counted, dying, failing
+
+pytestmark = pytest.mark.whole
+
+NONE = Path("/none")
+
+
+@pytest.fixture
+def workers() -> Iterator[LocalWorkers]:
+    with LocalWorkers(2) as found:
+        yield found
+
+
+def pieces(count: int, folder: Path = NONE) -> list[Numbers]:
+    return [(range(number, 2 * number), folder) for number in range(count)]
+
+
+def whole(count: int) -> Counter[int]:
+    return sum((Counter(numbers) for numbers, _ in pieces(count)), Counter[int]())
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 17])
+def test_the_answer_is_that_of_one_worker(workers: LocalWorkers, count: int) -> None:
+    assert merged_answers(workers, counted, pieces(count), added) == whole(count)
+
+
+def test_work_of_workers_that_end_is_done_again(workers: LocalWorkers, tmp_path: Path) -> None:
+    for number in range(2):
+        (tmp_path / str(number)).touch()
+    assert merged_answers(workers, counted, pieces(9, tmp_path), added) == whole(9)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_work_that_ends_each_worker_is_an_error(workers: LocalWorkers, tmp_path: Path) -> None:
+    asked = [*pieces(3), (range(5), tmp_path)]
+    with pytest.raises(UnreadableError, match="3 workers ended, one after the other"):
+        merged_answers(workers, dying, asked, added)
+    assert merged_answers(workers, dying, pieces(5), added) == whole(5)
+
+
+def test_an_error_of_the_work_is_raised_here(workers: LocalWorkers) -> None:
+    asked = [*pieces(40)[1:], (range(1), NONE)]
+    with pytest.raises(ZeroDivisionError, match="there is a 0"):
+        merged_answers(workers, failing, asked, added)
+    assert merged_answers(workers, counted, pieces(5), added) == whole(5)
