@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -41,6 +41,38 @@ def connect(**more: str) -> DuckDBPyConnection:
     # It would stand in what is printed.
     connection.execute("SET enable_progress_bar = false")
     return connection
+
+
+class Reopened:
+    """A database that is kept until something in it goes wrong: to open one takes as long as to read ten tables.
+
+    A damaged file can leave DuckDB in a state in which it reads no other either.
+    """
+
+    def __init__(self) -> None:
+        self._connection: DuckDBPyConnection | None = None
+
+    @contextlib.contextmanager
+    def use(self) -> Iterator[DuckDBPyConnection]:
+        """Gives the database, or a new one after an error."""
+        self._connection = self._connection or connect()
+        try:
+            yield self._connection
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let it go."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 from walkback.base.errors import ArgumentError, UnreadableError
 from walkback.base.text import spelled_out
+from walkback.segments.database import connect
 from walkback.store import folded
 from walkback.store.backtraces import add_backtraces
 from walkback.store.builder import Builder, SampleOrigin, write_manifest
@@ -169,7 +170,8 @@ class Append:
             unkept = dict.fromkeys(name for taken in captured for name in taken.unkept())
             self.notes += [f"{name} has no build ID, so its inlined calls are not kept" for name in unkept]
         with Staging(self._folder) as staging:
-            self.blocks = self.builder.write(staging.path)
+            with connect() as db:
+                self.blocks = self.builder.write(db, staging.path)
             self._read_known(names)
             new = write_new_names(staging.path, names, self._known)
             write_manifest(staging.path, self.blocks, names=len(new))

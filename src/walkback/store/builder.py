@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,12 +15,15 @@ from walkback.base.arrays import distinct as distinct_values
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError, UnreadableError
 from walkback.base.text import spelled_out
-from walkback.segments.database import connect, object_column
+from walkback.segments.database import object_column
 from walkback.stacks.distinct import Distinct
 from walkback.store import layout
 from walkback.store.parts import BlockCounts, Name, Rollup
 from walkback.store.tables import QUICK, Columns, Referred, write_tables
 from walkback.store.tree import GrowingTree, in_preorder
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 _MOST_HOURS = 24 * 366
 """In one segment: more are rather times that are wrong."""
@@ -118,18 +122,17 @@ class Builder:
     def __len__(self) -> int:
         return sum(map(len, self._samples["time"]))
 
-    def write(self, folder: Path, level: int = QUICK) -> dict[str, BlockCounts]:
+    def write(self, db: DuckDBPyConnection, folder: Path, level: int = QUICK) -> dict[str, BlockCounts]:
         """Write the blocks of a segment into its folder, and forget the samples; returns what each hour's block has."""
         found: dict[str, BlockCounts] = {}
-        with connect() as db:
-            for hour, samples in self._hours():
-                name = layout.hour_name(hour)
-                place = folder / f"{layout.HOUR}{name}"
-                place.mkdir()
-                tables = self._tables(samples)
-                write_tables(db, place, tables, level)
-                sizes = len(tables["nodes"]["depth"]), len(tables["frames"]["address"])
-                found[name] = counted(samples["time"], tables["samples"]["stack"], samples["weight"], *sizes)
+        for hour, samples in self._hours():
+            name = layout.hour_name(hour)
+            place = folder / f"{layout.HOUR}{name}"
+            place.mkdir()
+            tables = self._tables(samples)
+            write_tables(db, place, tables, level)
+            sizes = len(tables["nodes"]["depth"]), len(tables["frames"]["address"])
+            found[name] = counted(samples["time"], tables["samples"]["stack"], samples["weight"], *sizes)
         return found
 
     def _hours(self) -> Iterable[tuple[int, dict[str, Numbers]]]:

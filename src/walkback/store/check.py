@@ -10,7 +10,7 @@ import numpy as np
 
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError, WalkbackError
-from walkback.segments.database import connect
+from walkback.segments.database import Reopened
 from walkback.store import layout
 from walkback.store.builder import counted, sum_of
 from walkback.store.folder import StoreFolder
@@ -34,7 +34,7 @@ class Problem:
 
 def check(folder: StoreFolder) -> Iterator[Problem]:
     """All that is wrong; nothing if every sample can be read."""
-    with folder.reading():
+    with folder.reading(), Reopened() as database:
         wrong: list[UnreadableError] = []
         segments = folder.segments(wrong)
         blocks = live(segments)
@@ -45,21 +45,20 @@ def check(folder: StoreFolder) -> Iterator[Problem]:
         for block in blocks:
             try:
                 block.check_there()
-                # A damaged file can leave DuckDB in a state in which it reads no other either.
-                with connect() as db:
+                with database.use() as db:
                     yield from _check_block(db, block)
             except WalkbackError as error:
                 yield Problem(error.file or str(block.path), error.message)
         for rollup in live_rollups(segments):
-            yield from _check_rollup(rollup, [block for block in blocks if block.name in rollup.of])
+            yield from _check_rollup(database, rollup, [block for block in blocks if block.name in rollup.of])
         for segment in live_names(segments):
-            yield from _check_names(segment)
+            yield from _check_names(database, segment)
 
 
-def _check_rollup(rollup: Rollup, blocks: Sequence[Block]) -> Iterator[Problem]:
+def _check_rollup(database: Reopened, rollup: Rollup, blocks: Sequence[Block]) -> Iterator[Problem]:
     try:
         rollup.check_there()
-        with connect() as db:
+        with database.use() as db:
             found = read_rollup(db, rollup)
     except WalkbackError as error:
         yield Problem(error.file or str(rollup.path), error.message)
@@ -85,9 +84,9 @@ def _check_rollup(rollup: Rollup, blocks: Sequence[Block]) -> Iterator[Problem]:
             )
 
 
-def _check_names(segment: Segment) -> Iterator[Problem]:
+def _check_names(database: Reopened, segment: Segment) -> Iterator[Problem]:
     try:
-        with connect() as db:
+        with database.use() as db:
             found = len(read_names(db, [segment.names_file]))
         if found != segment.names:
             message = f"the segment gives {segment.names} as its names, and here it is {found}"

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError, WalkbackError
-from walkback.segments.database import connect
+from walkback.segments.database import Reopened, connect
 from walkback.store import layout
 from walkback.store.builder import Builder, write_manifest
 from walkback.store.check import checked_block
@@ -35,6 +36,9 @@ from walkback.store.reading import BlockTables
 from walkback.store.rollups import wanted_rollups, write_rollup
 from walkback.store.staging import Staging
 from walkback.store.tables import SMALL
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 _MOST_TURNS = 10
 
@@ -86,16 +90,18 @@ def _compact(folder: StoreFolder, turn: Turn, level: int, *, every: bool) -> Rep
     old: list[Block] = []
     found: dict[str, BlockCounts] = {}
     errors: list[WalkbackError] = []
-    with Staging(folder) as staging:
+    with Staging(folder) as staging, Reopened() as database:
         for blocks in hours.values():
             if not every and len(blocks) == 1:
                 continue
             try:
-                builder = merged(blocks)
+                with database.use() as db:
+                    builder = _merged(db, blocks)
             except WalkbackError as error:
                 errors.append(error)
                 continue
-            found |= builder.write(staging.path, level)
+            with database.use() as db:
+                found |= builder.write(db, staging.path, level)
             old += blocks
         try:
             names = _merge_names(segments, staging.path, level, every=every)
@@ -105,7 +111,7 @@ def _compact(folder: StoreFolder, turn: Turn, level: int, *, every: bool) -> Rep
         gone = {block.name for block in old}
         left = [block for blocks in hours.values() for block in blocks if block.name not in gone]
         left += [Block(staging.path / f"{layout.HOUR}{hour}", staging.id, hour, its) for hour, its in found.items()]
-        rollups, outdated = _sum_up(segments, staging, left, level, errors)
+        rollups, outdated = _sum_up(database, segments, staging, left, level, errors)
         replaced = gone | names.old | outdated
         if replaced or rollups:
             replaces = _replaces(segments, replaced)
@@ -119,7 +125,12 @@ def _compact(folder: StoreFolder, turn: Turn, level: int, *, every: bool) -> Rep
 
 
 def _sum_up(
-    segments: Sequence[Segment], staging: Staging, blocks: Sequence[Block], level: int, errors: list[WalkbackError]
+    database: Reopened,
+    segments: Sequence[Segment],
+    staging: Staging,
+    blocks: Sequence[Block],
+    level: int,
+    errors: list[WalkbackError],
 ) -> tuple[list[Rollup], set[Name]]:
     """Make the rollups of these blocks that are missing; returns also the names of those that count no more."""
     names = {block.name for block in blocks}
@@ -127,7 +138,8 @@ def _sum_up(
     made: list[Rollup] = []
     for span, its in wanted_rollups(blocks, known):
         try:
-            rollup = write_rollup(staging.path, staging.id, span, its, [*known, *made], level)
+            with database.use() as db:
+                rollup = write_rollup(db, staging.path, staging.id, span, its, [*known, *made], level)
         except WalkbackError as error:
             errors.append(error)
             continue
@@ -189,16 +201,15 @@ def _expire(folder: StoreFolder, turn: Turn, first: int) -> Replaced:
     return Replaced(staging.id, tuple(old), {}, (), folder.sweep())
 
 
-def merged(blocks: Sequence[Block]) -> Builder:
+def _merged(db: DuckDBPyConnection, blocks: Sequence[Block]) -> Builder:
     """The samples of several blocks."""
     builder = Builder()
     for table in layout.TABLES:
         brought(blocks, table)
-    with connect() as db:
-        for block in blocks:
-            found = checked_block(db, block)
-            nodes, sources = builder.take_over(found.referred)
-            builder.add(found.time, nodes[found.stack], found.weight, sources[found.source], found.end)
+    for block in blocks:
+        found = checked_block(db, block)
+        nodes, sources = builder.take_over(found.referred)
+        builder.add(found.time, nodes[found.stack], found.weight, sources[found.source], found.end)
     return builder
 
 

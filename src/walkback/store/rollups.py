@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from walkback.base.arrays import I32, I64, Numbers, distinct
-from walkback.segments.database import connect
 from walkback.stacks.distinct import Distinct
 from walkback.store import layout
 from walkback.store.builder import Builder
@@ -110,7 +109,13 @@ def wanted_rollups(blocks: Sequence[Block], known: Iterable[Rollup]) -> list[tup
 
 
 def write_rollup(
-    folder: Path, segment: str, span: str, blocks: Sequence[Block], known: Iterable[Rollup], level: int
+    db: DuckDBPyConnection,
+    folder: Path,
+    segment: str,
+    span: str,
+    blocks: Sequence[Block],
+    known: Iterable[Rollup],
+    level: int,
 ) -> Rollup | None:
     """Sum up the blocks of a span, by the rollups that are known of some; None if one of these is all there is."""
     parts: Summed = summed(blocks, known, None, None)
@@ -118,10 +123,9 @@ def write_rollup(
         return None
     sums = _Sums()
     path = folder / layout.SUMS / span
-    with connect() as db:
-        for rollup in parts.rollups:
-            sums.add_rollup(db, rollup)
-        for block in parts.blocks:
-            sums.add_block(db, block)
-        count = sums.write(db, path, level)
+    for rollup in parts.rollups:
+        sums.add_rollup(db, rollup)
+    for block in parts.blocks:
+        sums.add_block(db, block)
+    count = sums.write(db, path, level)
     return Rollup(path, segment, span, count, frozenset(block.name for block in blocks))

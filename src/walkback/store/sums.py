@@ -234,19 +234,33 @@ def frames_of(tables: BlockTables, names: Sequence[Path]) -> tuple[StoredFrames,
         return frames, BlockColumns(np.zeros(1, np.int64), [nothing], [])
     modules = tables.read("modules", "build_id", "path")
     build_ids, paths = (column.tolist() for column in modules.columns)
-    rows = tables.read("frames", f"coalesce(module, {MISSING})", "address", "name")
+    texts, rows = _read_frames(tables)
     module, address, name = rows.columns
-    texts, number = numbered(name.tolist())
-    known = np.array([one is not None for one in texts], np.bool_)
     frames, numbers = distinct_frames(
         list(zip(build_ids, paths, strict=True)),
         modules.places(rows.block(), module),
         np.asarray(address, np.uint64),
-        [str(one or "") for one in texts],
-        np.where(known[number], number, MISSING) if len(texts) else number,
+        texts,
+        np.asarray(name, np.int64),
     )
     kept = read_names(tables.connection, names, (build_id for build_id, _ in frames.modules))
     return replace(frames, kept=kept), BlockColumns(rows.first, [numbers], rows.files)
+
+
+def _read_frames(tables: BlockTables) -> tuple[list[str], BlockColumns]:
+    """The names that frames have, and module, address and number of the name of each frame."""
+    scan = tables.scan("frames")
+    texts = tables.ask(f"SELECT DISTINCT name FROM {scan} WHERE name NOTNULL ORDER BY name")["name"]
+    if not len(texts):
+        return [], tables.read("frames", f"coalesce(module, {MISSING})", "address", str(MISSING))
+    # The same few names come again in each block, and as texts of Python they would take longest.
+    tables.connection.register("names_of_frames", {"name": texts})
+    tables.connection.execute("CREATE TYPE name_of_frame AS ENUM (SELECT name FROM names_of_frames)")
+    number = f"coalesce(CAST(enum_code(CAST(name AS name_of_frame)) AS BIGINT), {MISSING})"
+    rows = tables.read("frames", f"coalesce(module, {MISSING})", "address", number)
+    tables.connection.execute("DROP TYPE name_of_frame")
+    tables.connection.unregister("names_of_frames")
+    return texts.tolist(), rows
 
 
 def distinct_frames(
