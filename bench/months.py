@@ -3,8 +3,8 @@
     python bench/months.py [--samples N] [--hosts N] [--programs N] [--days N] [FOLDER]
 
 Hosts run programs, and each program has its own share of the stacks of a recording, a few of them often. Each question
-is a flame graph by the command, also without the sums of days and months. With a folder, the store stays there, and is
-only asked if it is there already.
+is a flame graph by the command, also without the sums of days and months, and then by several workers. With a folder,
+the store stays there, and is only asked if it is there already.
 """
 
 from __future__ import annotations
@@ -114,9 +114,19 @@ def _measure(folder: Path, days: int) -> None:
             ):
                 page = Path(temporary) / "flame.html"
                 command = (WALKBACK, "store", store, "flame", *more, "--until", end, "-o", page)
-                found = [process(command) for _ in range(_ROUNDS)]
-                seconds, size = (statistics.median(column) for column in zip(*found, strict=True))
-                print(f"flame graph of the first {name}{what}: {seconds:.2f} s, {size:.0f} MB", flush=True)
+                _ask(f"flame graph of the first {name}{what}", command)
+        for what, before, jobs in (
+            ("one worker, on one processor", ("/usr/bin/taskset", "-c", "0"), 1),
+            *((f"{jobs} workers", (), jobs) for jobs in (1, 2, 4)),
+        ):
+            command = (*before, WALKBACK, "store", bare, "flame", "--jobs", str(jobs), "-o", page)
+            _ask(f"flame graph of everything without sums, by {what}", command)
+
+
+def _ask(what: str, command: tuple[str | Path, ...]) -> None:
+    found = [process(command) for _ in range(_ROUNDS)]
+    seconds, size = (statistics.median(column) for column in zip(*found, strict=True))
+    print(f"{what}: {seconds:.2f} s, {size:.0f} MB", flush=True)
 
 
 def _without_sums(folder: Path, copy: Path) -> Path:

@@ -103,7 +103,7 @@ def hour_number(name: object) -> int | None:
     if not isinstance(name, str) or _HOUR.fullmatch(name) is None:
         return None
     try:
-        found = datetime.strptime(name, _HOUR_FORM).replace(tzinfo=UTC)
+        found = datetime.fromisoformat(f"{name}:00+00:00")
     except ValueError:
         return None
     return int(found.timestamp()) // 3600
