@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -15,13 +16,13 @@ from typing import Any
 import pytest
 
 from store.bucketworker import IN_PIECES
-from store.plainstore import HOUR, Sample
+from store.plainstore import HOUR, Sample, write_segment
 from store.test_store_query import exported, folded, folded_text, some_samples
 from store.test_store_rollups import DAYS, MIDNIGHT, counted, days, filled
 from walkback import UnreadableError
 from walkback.store import pieces
 from walkback.store.store import Store
-from walkback.workers.executors import DaskWorkers, LocalWorkers
+from walkback.workers.executors import DaskWorkers, LocalWorkers, StartError
 from workers.cluster import Cluster
 
 pytestmark = pytest.mark.whole
@@ -80,7 +81,7 @@ def test_answers_are_those_of_the_samples(store: Store, samples: list[Sample], w
 @pytest.mark.usefixtures("small")
 def test_each_worker_gets_some_of_the_blocks(store: Store) -> None:
     with store.snapshot() as snapshot:
-        found = pieces._cut(snapshot, store.select().wanted, 2)
+        found = pieces._cut(snapshot, store.select().wanted, LocalWorkers(2))
         parts = [part.name for piece in found for part in piece.parts]
         assert parts == [*(one.name for one in snapshot.summed.rollups), *(one.name for one in snapshot.summed.blocks)]
     assert 2 <= len(found) <= 4
@@ -88,13 +89,67 @@ def test_each_worker_gets_some_of_the_blocks(store: Store) -> None:
     assert max(rows) - min(rows) <= 2 * max(part.rows for piece in found for part in piece.parts)
 
 
-def test_what_is_little_is_not_sent(store: Store) -> None:
-    class Nobody(LocalWorkers):
-        def executor(self) -> Executor:
-            raise AssertionError
+class Nobody(LocalWorkers):
+    """Nobody is to ask for them."""
 
+    def executor(self) -> Executor:
+        raise AssertionError
+
+
+class NotHere(LocalWorkers):
+    """They cannot be started."""
+
+    def executor(self) -> Executor:
+        raise StartError("no processes can be started")
+
+
+def test_what_is_little_is_not_sent(store: Store) -> None:
     assert store.select(workers=Nobody(2)).top() == store.select().top()
     assert store.select(workers=Nobody(2)).by("host") == store.select().by("host")
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_much_is_sent_to_more_than_one(store: Store) -> None:
+    with pytest.raises(AssertionError):
+        store.select(workers=Nobody(2)).top()
+    with pytest.raises(AssertionError):
+        store.select(workers=Nobody(2)).by("host")
+    assert store.select(workers=Nobody(1)).top() == store.select().top()
+
+
+@pytest.mark.usefixtures("small")
+def test_where_no_process_can_be_started_the_answer_is_the_same(store: Store) -> None:
+    assert store.select(workers=NotHere(2)).top() == store.select().top()
+    assert store.select(workers=NotHere(2)).by("host") == store.select().by("host")
+
+
+@pytest.mark.usefixtures("small")
+def test_no_order_changes_the_path_of_a_file(tmp_path: Path, workers: LocalWorkers) -> None:
+    for number in (2, 0, 1, 3):
+        frame = ("ab" * 20, f"/host{number}/program", 0x10, "main")
+        write_segment(tmp_path / "store", [Sample((frame,), time=MIDNIGHT + number * HOUR)])
+    store = Store(tmp_path / "store")
+    assert store.select().sums.frames.modules == [("ab" * 20, "/host0/program")]
+    assert store.select(workers=workers).sums.frames.modules == [("ab" * 20, "/host0/program")]
+
+
+@pytest.mark.usefixtures("small")
+def test_a_store_is_found_through_links(tmp_path: Path, workers: LocalWorkers, samples: list[Sample]) -> None:
+    (tmp_path / "far" / "below").mkdir(parents=True)
+    filled(tmp_path / "far" / "store", samples)
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "below")
+    found = Store(tmp_path / "link" / ".." / "store").select(workers=workers).profile()
+    assert folded_text(exported(found, "folded").decode()) == folded(samples)
+
+
+@pytest.mark.usefixtures("small")
+def test_descriptions_may_say_anything(tmp_path: Path, workers: LocalWorkers, samples: list[Sample]) -> None:
+    store = filled(tmp_path / "store", samples)
+    file = next(store.path.glob("segment=*/segment.json"))
+    described = json.loads(file.read_text())
+    next(iter(described["blocks"].values()))["samples"] = 2**63 - 1
+    file.write_text(json.dumps(described))
+    assert Store(store.path).select(workers=workers).by("host") == store.select().by("host")
 
 
 @pytest.mark.usefixtures("small")
@@ -120,9 +175,14 @@ class Killing(LocalWorkers):
 
     sent = 0
 
+    def __init__(self, jobs: int) -> None:
+        super().__init__(jobs)
+        self.started: set[int] = set()
+
     def executor(self) -> Executor:
         found = super().executor()
         self.sent += 1
+        self.started.add(id(found))
         if self.sent == 3:
             assert isinstance(found, ProcessPoolExecutor)
             os.kill(max(found._processes), signal.SIGKILL)
@@ -133,6 +193,7 @@ class Killing(LocalWorkers):
 def test_a_worker_that_is_killed_changes_nothing(store: Store, samples: list[Sample]) -> None:
     with Killing(2) as workers:
         found = store.select(workers=workers).profile()
+        assert len(workers.started) > 1
     assert folded_text(exported(found, "folded").decode()) == folded(samples)
 
 

@@ -34,8 +34,9 @@ def connect(**more: str) -> DuckDBPyConnection:
         "autoload_known_extensions": "false",
         # Otherwise a query could mean a variable of whoever has called.
         "python_enable_replacements": "false",
-        # What is too large for memory goes there, and not into the folder that somebody is in.
-        "temp_directory": tempfile.gettempdir(),
+        # What is too large for memory goes there, and not into the folder that somebody is in. DuckDB makes it when it
+        # is needed, and lets it go. Before DuckDB 1.5 two processes with one folder overwrite each other's files.
+        "temp_directory": os.path.join(tempfile.gettempdir(), f"walkback-{os.urandom(8).hex()}"),
     }
     connection = duckdb.connect(config=settings | more)
     # It would stand in what is printed.
@@ -64,9 +65,9 @@ class Reopened:
 
     def close(self) -> None:
         """Let it go."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
     def __enter__(self) -> Self:
         return self

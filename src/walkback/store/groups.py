@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from walkback.base.dataclass import dataclass
 from walkback.segments.database import connect
@@ -23,14 +24,14 @@ class Group:
     """The number of samples."""
 
 
-def groups(chosen: Summed, wanted: Wanted, by: str) -> list[Group]:
+def groups(chosen: Summed, wanted: Wanted, by: str, settings: Mapping[str, str] = MappingProxyType({})) -> list[Group]:
     """The samples that are wanted, by "host", by "process", or by a label; the heaviest first.
 
-    `label:host` is the label of that name.
+    `label:host` is the label of that name; `settings` are of DuckDB.
     """
     if not chosen:
         return []
-    with connect() as connection:
+    with connect(**settings) as connection:
         tables = BlockTables(connection, [*chosen.rollups, *chosen.blocks])
         samples = tables.counted_samples(len(chosen.rollups), wanted.of_times)
         picked = f"SELECT block, row AS source, {column_of(by)} AS value FROM {tables.scan('sources')}"

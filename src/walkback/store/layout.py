@@ -71,7 +71,7 @@ with more is of one address: the calls that are inlined there, innermost first, 
 """
 
 _ID = re.compile(r"[0-9a-f]{24}")
-_HOUR = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}")
+_HOUR = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3])")
 _HOUR_FORM: Final = "%Y-%m-%dT%H"
 _DAY_END: Final = len("2026-11-21")
 _MONTH_END: Final = len("2026-11")

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -26,15 +27,20 @@ from walkback.store.parts import Block, Rollup, Summed
 from walkback.store.reading import MISSING
 from walkback.store.sums import StoredFrames, Sums, Wanted, check_weight, distinct_frames, sums, together
 from walkback.store.tree import GrowingTree
-from walkback.workers.executors import Workers
+from walkback.workers.executors import StartError, Workers
 from walkback.workers.merging import merged_answers
 
+T = TypeVar("T")
 _EACH = 2
 """Pieces for each worker, so that none waits long for the last one."""
 _LEAST = 2_000_000
 """Rows of a piece; what has less is not worth sending."""
 _ROWS_OF_A_BLOCK = 10_000
 """A small block takes as long as this many rows of a large one."""
+_MOST_ROWS = 1 << 40
+"""A description may say anything."""
+_OF_MEMORY = 0.8
+"""What DuckDB takes of a machine that it has alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,15 @@ class Piece:
     """With paths in the store's folder."""
     sizes: Mapping[Path, int]
     """Of their files, where these are not in the folder anyway."""
+    workers: int
+    """How many there are."""
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Of DuckDB in a worker, which does not have the machine alone."""
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        sharing = min(max(self.workers, 1), os.cpu_count() or 1)
+        return {"threads": "1", "memory_limit": f"{int(_OF_MEMORY * memory / sharing)}B"}
 
     def chosen(self, folder: StoreFolder) -> Summed:
         """The same, below the folder of whoever reads them."""
@@ -60,10 +75,10 @@ class Piece:
 
 def sums_by(workers: Workers, snapshot: StoreSnapshot, wanted: Wanted) -> Sums:
     """The samples of a moment that are wanted, summed up by workers."""
-    cut = _cut(snapshot, wanted, workers.count())
-    if len(cut) < 2:
+    cut = _cut(snapshot, wanted, workers)
+    found = _merged(workers, _summed, cut, _joined)
+    if found is None:
         return sums(snapshot.summed, wanted, snapshot.names)
-    found = merged_answers(workers, _summed, cut, _joined)
     with connect() as connection:
         kept = read_names(connection, snapshot.names, (build_id for build_id, _ in found.frames.modules))
     return replace(found, frames=replace(found.frames, kept=kept))
@@ -71,34 +86,54 @@ def sums_by(workers: Workers, snapshot: StoreSnapshot, wanted: Wanted) -> Sums:
 
 def groups_by(workers: Workers, snapshot: StoreSnapshot, wanted: Wanted, by: str) -> list[Group]:
     """The same samples, by what they are of."""
-    cut = _cut(snapshot, wanted, workers.count())
+    cut = _cut(snapshot, wanted, workers)
+    found = _merged(workers, _Grouping(by), cut, _added)
+    return groups(snapshot.summed, wanted, by) if found is None else found
+
+
+def _merged(workers: Workers, work: Callable[[Piece], T], cut: Sequence[Piece], merge: Callable[[T, T], T]) -> T | None:
+    """The answer of workers; None where this process has to find it alone."""
     if len(cut) < 2:
-        return groups(snapshot.summed, wanted, by)
-    return merged_answers(workers, _Grouping(by), cut, _added)
+        return None
+    try:
+        return merged_answers(workers, work, cut, merge)
+    except StartError:
+        return None
 
 
-def _cut(snapshot: StoreSnapshot, wanted: Wanted, workers: int) -> list[Piece]:
+def _cut(snapshot: StoreSnapshot, wanted: Wanted, workers: Workers) -> list[Piece]:
     """All blocks and rollups, in pieces with about as many rows each; fewer than two if that is not worth it."""
     parts: list[Block | Rollup] = [*snapshot.summed.rollups, *snapshot.summed.blocks]
-    rows = np.array([_ROWS_OF_A_BLOCK + part.rows for part in parts], np.int64)
-    ends = np.cumsum(rows)
-    count = min(_EACH * max(workers, 1), int(rows.sum()) // _LEAST)
-    number = (2 * ends - rows) * count // max(2 * int(rows.sum()), 1)
+    rows = [_ROWS_OF_A_BLOCK + min(part.rows, _MOST_ROWS) for part in parts]
+    all_workers = workers.count()
+    if all_workers == 1 and workers.are_here:
+        return []
+    count = min(_EACH * max(all_workers, 1), sum(rows) // _LEAST)
     found: dict[int, list[Block | Rollup]] = {}
-    for part, its in zip(parts, number.tolist(), strict=True):
-        found.setdefault(its, []).append(part)
+    begin = 0
+    for part, its_rows in zip(parts, rows, strict=True):
+        found.setdefault((2 * begin + its_rows) * count // (2 * sum(rows)), []).append(part)
+        begin += its_rows
     root = snapshot.folder.path
     # A worker can be somewhere else.
-    name = snapshot.folder.name if snapshot.folder.is_far else os.path.abspath(snapshot.folder.path)
+    name = snapshot.folder.name if snapshot.folder.is_far else str(snapshot.folder.path.absolute())
     return [
         Piece(
             name,
             wanted,
-            tuple(replace(part, path=part.path.relative_to(root), source=None) for part in its),
+            tuple(_sent(part, root) for part in its),
             {file.relative_to(root): size for part in its for file, size in part.far_files.items()},
+            all_workers,
         )
         for its in found.values()
     ]
+
+
+def _sent(part: Block | Rollup, root: Path) -> Block | Rollup:
+    path = part.path.relative_to(root)
+    if isinstance(part, Rollup):
+        return replace(part, path=path, source=None, of=frozenset())
+    return replace(part, path=path, source=None)
 
 
 @cache
@@ -110,7 +145,7 @@ def _summed(piece: Piece) -> Sums:
     """In a worker: the samples of a piece, summed up."""
     folder = _opened(piece.store)
     with folder.reading():
-        return sums(piece.chosen(folder), piece.wanted)
+        return sums(piece.chosen(folder), piece.wanted, settings=piece.settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +157,7 @@ class _Grouping:
     def __call__(self, piece: Piece) -> list[Group]:
         folder = _opened(piece.store)
         with folder.reading():
-            return groups(piece.chosen(folder), piece.wanted, self.by)
+            return groups(piece.chosen(folder), piece.wanted, self.by, piece.settings)
 
 
 def _added(first: list[Group], second: list[Group]) -> list[Group]:

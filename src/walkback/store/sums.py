@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U64, first_of_each, numbered
+from walkback.base.arrays import I64, U8, U64, numbered
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.base.oneline import OneLine
 from walkback.base.text import spelled_out, sql_text
-from walkback.segments.database import connect
+from walkback.segments.database import connect, readable
 from walkback.stacks.distinct import Distinct
 from walkback.store.builder import sum_of
 from walkback.store.layout import LAST_NS, MOST_WEIGHT
@@ -133,14 +134,19 @@ def forest(tables: BlockTables, names: Sequence[Path]) -> Forest:
     return Forest(tree.tree(), frames, BlockColumns(nodes.first, [here], nodes.files))
 
 
-def sums(chosen: Summed, wanted: Wanted, names: Sequence[Path] = ()) -> Sums:
-    """The samples of these blocks that are wanted, summed up; all those of the rollups are of the times wanted."""
+def sums(
+    chosen: Summed, wanted: Wanted, names: Sequence[Path] = (), settings: Mapping[str, str] = MappingProxyType({})
+) -> Sums:
+    """The samples of these blocks that are wanted, summed up; all those of the rollups are of the times wanted.
+
+    `settings` are of DuckDB.
+    """
     if not chosen:
         none = np.zeros(0, np.int64)
         frames = StoredFrames([], none, none.astype(np.uint64), [], none)
         weights = none.astype(np.uint64)
         return Sums(GrowingTree().tree(), frames, [], [], none, none, none.astype(np.uint8), weights, weights, 0, 0)
-    with connect() as connection:
+    with connect(**settings) as connection:
         tables = BlockTables(connection, [*chosen.rollups, *chosen.blocks])
         sources = _Sources(tables, wanted)
         found = _summed(tables, len(chosen.rollups), wanted, sources)
@@ -254,12 +260,14 @@ def _read_frames(tables: BlockTables) -> tuple[list[str], BlockColumns]:
     if not len(texts):
         return [], tables.read("frames", f"coalesce(module, {MISSING})", "address", str(MISSING))
     # The same few names come again in each block, and as texts of Python they would take longest.
-    tables.connection.register("names_of_frames", {"name": texts})
-    tables.connection.execute("CREATE TYPE name_of_frame AS ENUM (SELECT name FROM names_of_frames)")
+    with readable():
+        tables.connection.register("names_of_frames", {"name": texts})
+        tables.connection.execute("CREATE TYPE name_of_frame AS ENUM (SELECT name FROM names_of_frames)")
     number = f"coalesce(CAST(enum_code(CAST(name AS name_of_frame)) AS BIGINT), {MISSING})"
     rows = tables.read("frames", f"coalesce(module, {MISSING})", "address", number)
-    tables.connection.execute("DROP TYPE name_of_frame")
-    tables.connection.unregister("names_of_frames")
+    with readable():
+        tables.connection.execute("DROP TYPE name_of_frame")
+        tables.connection.unregister("names_of_frames")
     return texts.tolist(), rows
 
 
@@ -268,14 +276,19 @@ def distinct_frames(
 ) -> tuple[StoredFrames, I64]:
     """Frames without repetition, and the number of each row among them; modules may repeat as well, names may not."""
     # A file with a build ID is the same wherever it lies, as it is within a block.
-    _, module_here = numbered([(build_id, None if build_id else path) for build_id, path in modules])
+    keys, module_here = numbered([(build_id, None if build_id else path) for build_id, path in modules])
+    # Which path it gets does not depend on the order in which blocks are read.
+    paths: dict[tuple[str | None, str | None], str] = {}
+    for key, (_, path) in zip(map(keys.__getitem__, module_here.tolist()), modules, strict=True):
+        if path is not None:
+            paths[key] = min(path, paths.get(key, path))
     if len(module_here):
         module = np.where(module >= 0, module_here[module], MISSING)
     distinct = Distinct()
     numbers = distinct.add_records(np.stack((module + 1, address.view(np.int64), name + 1), axis=1))
     table = distinct.table.reshape(-1, 3)
     frames = StoredFrames(
-        [modules[row] for row in first_of_each(module_here)[1].tolist()],
+        [(key[0], paths.get(key)) for key in keys],
         table[:, 0].astype(np.int64) - 1,
         table[:, 1].copy(),
         names,

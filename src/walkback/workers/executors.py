@@ -42,8 +42,15 @@ class Loss(Enum):
     """There are no workers to be had any more."""
 
 
+class StartError(UnreadableError):
+    """No processes can be started here."""
+
+
 class Workers(Protocol):
     """Who does the work."""
+
+    are_here: bool
+    """Whether they are on this machine, so that it costs little to send them what others found."""
 
     def executor(self) -> Executor:
         """One that takes work; another one if the former broke."""
@@ -104,6 +111,8 @@ class LocalWorkers(_Closing):
     1
     """
 
+    are_here = True
+
     def __init__(self, jobs: int | None = None) -> None:
         """As many as there are processors for this process, if nothing else is said."""
         if jobs is not None and jobs < 1:
@@ -123,15 +132,19 @@ class LocalWorkers(_Closing):
 
     def _started(self) -> ProcessPoolExecutor:
         for _ in range(_STARTS):
-            self._pool = self._new()
             try:
+                self._pool = self._new()
                 self._pool.submit(os.getpid).result()
             except BrokenExecutor:
                 self.close()
+            except (OSError, EOFError) as error:
+                self.close()
+                reason = getattr(error, "strerror", None) or one_line(error)
+                raise StartError(f"no processes can be started: {reason}") from None
             else:
                 return self._pool
         message = 'no processes can be started; a script that asks for it does so under if __name__ == "__main__":'
-        raise UnreadableError(message)
+        raise StartError(message)
 
     def _new(self) -> ProcessPoolExecutor:
         # These take long, and not all who ask for workers have work for them.
@@ -209,6 +222,8 @@ class DaskWorkers(_Closing):
     ...
     walkback.UnreadableError: tcp://nobody:8786: no scheduler of Dask answers: Timed out trying to ...
     """
+
+    are_here = False
 
     def __init__(self, address: str, *, timeout: float = 10) -> None:
         """`address` is that of the scheduler, as `tcp://host:8786`."""

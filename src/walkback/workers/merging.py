@@ -1,12 +1,13 @@
-"""A question in pieces: workers answer each, and merge the answers in pairs until one is left.
+"""A question in pieces: workers answer each, and the answers are merged in pairs until one is left.
 
 answer = merged_answers(LocalWorkers(), counted, pieces, operator.add)
 """
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any, Generic, TypeVar
 
 from walkback.base.dataclass import dataclass
@@ -17,7 +18,7 @@ from walkback.workers.versions import check_version, own_version
 T = TypeVar("T")
 Piece = TypeVar("Piece")
 _DEATHS = 3
-"""A question is given up when this many workers ended during one piece of it."""
+"""A question is given up when workers ended so often during one piece of it; after the first time it is alone."""
 _GLANCE = 1.0
 """Seconds between questions how many workers there are."""
 
@@ -47,8 +48,6 @@ class _Merging(Generic[T]):
         self._merge = merge
         self._waiting: list[_Task[T]] = []
         self._running: dict[Future[T], _Task[T]] = {}
-        self._lost = False
-        """Whether a worker was lost: then nothing begins until all that was running has ended, in whatever way."""
         self._answers: list[T] = []
 
     def run(self, tasks: Iterable[_Task[T]]) -> T:
@@ -62,7 +61,11 @@ class _Merging(Generic[T]):
                 for future in done:
                     self._take(self._running.pop(future), future)
                 while len(self._answers) > 1:
-                    self._waiting.append(_Task(self._merge, (self._answers.pop(), self._answers.pop())))
+                    pair = self._answers.pop(), self._answers.pop()
+                    if self._workers.are_here:
+                        self._waiting.append(_Task(self._merge, pair))
+                    else:
+                        self._answers.append(self._merge(*pair))
         finally:
             for future in self._running:
                 future.cancel()
@@ -70,28 +73,34 @@ class _Merging(Generic[T]):
         return answer
 
     def _begin(self) -> None:
-        """Let workers have what waits."""
-        if self._lost and self._running:
+        """Let workers have what waits; what a worker was lost with is done alone."""
+        if any(task.deaths for task in self._running.values()):
             return
-        self._lost = False
-        while self._waiting and not self._lost:
-            task = self._waiting.pop()
+        suspects = [task for task in self._waiting if task.deaths]
+        if suspects and self._running:
+            return
+        begin = suspects[:1] or self._waiting
+        self._waiting = [task for task in self._waiting if not any(task is one for one in begin)]
+        while begin:
+            task = begin.pop()
             try:
                 with uninterrupted():
-                    future = self._workers.executor().submit(_done, own_version(), task.work, *task.arguments)
+                    sent = pickle.dumps((task.work, task.arguments))
+                    future = self._workers.executor().submit(_done, own_version(), sent)
             except Exception as error:
+                self._waiting += begin
                 self._failed(task, error)
-            else:
-                self._running[future] = task
+                return
+            self._running[future] = task
 
     def _take(self, task: _Task[T], future: Future[T]) -> None:
         """What a task gave."""
         try:
             self._answers.append(future.result())
-        except (Exception, CancelledError) as error:
+        except Exception as error:
             self._failed(task, error)
 
-    def _failed(self, task: _Task[T], error: BaseException) -> None:
+    def _failed(self, task: _Task[T], error: Exception) -> None:
         """Have it done again if a worker was lost, and not too many were; otherwise the error is raised."""
         loss = self._workers.loss(error)
         if loss is Loss.ALL:
@@ -99,13 +108,13 @@ class _Merging(Generic[T]):
         if loss is None:
             raise error
         if task.deaths + 1 == _DEATHS:
-            message = f"{_DEATHS} workers ended, one after the other, while they did the same part of the work"
+            message = "workers ended again and again during one part of the work, at last with no other at hand"
             raise UnreadableError(message) from None
-        self._lost = True
         self._waiting.append(_Task(task.work, task.arguments, task.deaths + 1))
 
 
-def _done(asked: str, work: Callable[..., T], *arguments: Any) -> T:
+def _done(asked: str, sent: bytes) -> Any:
     """In a worker: what it was asked for."""
     check_version(asked)
+    work, arguments = pickle.loads(sent)  # noqa: S301 - of whoever gives this worker its work
     return work(*arguments)

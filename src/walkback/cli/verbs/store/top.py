@@ -48,9 +48,11 @@ def top(ctx: click.Context, /, by: str | None, limit: int, as_json: bool, **chos
             raise click.UsageError(message)
         with its.working() as workers:
             selection = its.select(Store(folder), workers=workers)
-            groups = None if by is None else selection.by(by)
-            found = profile_of(folder, selection) if by is None else None
-        if by is not None and groups is not None:
+            if by is not None:
+                groups = selection.by(by)
+            else:
+                found = profile_of(folder, selection)
+        if by is not None:
             return _print_groups(folder, by, groups, limit, as_json)
         if found is None:
             return EXIT_FINDINGS
