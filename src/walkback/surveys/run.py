@@ -85,9 +85,10 @@ def survey(
 ) -> Surveyed:
     """Survey all ELF files under these paths into a folder, which is made or, if it is a survey of these, brought up.
 
-    `jobs` processes of this machine do it, or other `workers`. With `verify` the tables are also proved against the
-    machine code. All tables of a file are read, or with `tables` those that `derive` reads. Raises UnreadableError for
-    a folder that cannot be used, and OSError if it cannot be written. Whatever ends it, what was done is kept.
+    `jobs` processes of this machine do it, or other `workers`, which end with it. With `verify` the tables are also
+    proved against the machine code. All tables of a file are read, or with `tables` those that `derive` reads. Raises
+    UnreadableError for a folder that cannot be used, and OSError if it cannot be written. Whatever ends it, what was
+    done is kept.
 
     >>> walkback.survey(["hello", "libcalls.a"], "tables", jobs=1)
     Surveyed(folder='tables', files=2, done=2)
