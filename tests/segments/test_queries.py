@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow
 import pytest
 
-from walkback.segments.database import apart
+from walkback.segments.database import connect
 from walkback.segments.queries import answer_columns, readable_query
 
 
 @pytest.fixture
 def ask() -> Iterator[Any]:
-    with apart() as connection:
+    with connect() as connection:
         yield lambda query: answer_columns(connection, readable_query(connection, query))
 
 

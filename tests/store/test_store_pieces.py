@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import random
 import signal
 import subprocess
@@ -239,3 +240,14 @@ def test_one_says_who_works(store: Store) -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert "--jobs is for this machine" in done.stderr
+
+
+@pytest.mark.usefixtures("small")
+def test_an_error_says_which_worker_had_it(cluster: Cluster, tmp_path: Path) -> None:
+    store = filled(tmp_path / "store", days(some_samples(3, 200), 2))
+    file = store.blocks()[7].file("nodes")
+    file.write_bytes(b"PAR1 nothing PAR1")
+    with DaskWorkers(cluster.address) as workers, pytest.raises(UnreadableError) as raised:
+        store.select(workers=workers).profile()
+    assert raised.value.file == str(file)
+    assert raised.value.message.endswith(f", on the worker {platform.node()}")

@@ -23,10 +23,14 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 T = TypeVar("T")
+_PREFIX = "walkback-"
 
 
-def connect(**more: str) -> DuckDBPyConnection:
-    """A database in memory that loads nothing from elsewhere; `more` are other settings of DuckDB."""
+def opened(temporary: str, **more: str) -> DuckDBPyConnection:
+    """A database in memory that loads nothing from elsewhere; what is too large for memory goes to a folder of its own.
+
+    `more` are other settings of DuckDB. Before version 1.5, two processes with one folder overwrite each other's files.
+    """
     import duckdb  # takes long, and whoever asks nothing does not need it
 
     settings: dict[str, str | bool | int | float | list[str]] = {
@@ -34,14 +38,23 @@ def connect(**more: str) -> DuckDBPyConnection:
         "autoload_known_extensions": "false",
         # Otherwise a query could mean a variable of whoever has called.
         "python_enable_replacements": "false",
-        # What is too large for memory goes there, and not into the folder that somebody is in. DuckDB makes it when it
-        # is needed, and lets it go. Before DuckDB 1.5 two processes with one folder overwrite each other's files.
-        "temp_directory": os.path.join(tempfile.gettempdir(), f"walkback-{os.urandom(8).hex()}"),
+        "temp_directory": temporary,
     }
     connection = duckdb.connect(config=settings | more)
     # It would stand in what is printed.
     connection.execute("SET enable_progress_bar = false")
     return connection
+
+
+@contextlib.contextmanager
+def connect(**more: str) -> Iterator[DuckDBPyConnection]:
+    """The same, for as long as this is held; nobody else can read what it puts into its folder."""
+    with contextlib.ExitStack() as held:
+        try:
+            temporary = held.enter_context(tempfile.TemporaryDirectory(prefix=_PREFIX))
+        except OSError:  # as on a full disk, which only who needs the folder has to mind
+            temporary = os.path.join(tempfile.gettempdir(), f"{_PREFIX}{os.urandom(8).hex()}")
+        yield held.enter_context(opened(temporary, **more))
 
 
 class Reopened:
@@ -51,12 +64,13 @@ class Reopened:
     """
 
     def __init__(self) -> None:
+        self._held = contextlib.ExitStack()
         self._connection: DuckDBPyConnection | None = None
 
     @contextlib.contextmanager
     def use(self) -> Iterator[DuckDBPyConnection]:
         """Gives the database, or a new one after an error."""
-        self._connection = self._connection or connect()
+        self._connection = self._connection or self._held.enter_context(connect())
         try:
             yield self._connection
         except BaseException:
@@ -65,25 +79,14 @@ class Reopened:
 
     def close(self) -> None:
         """Let it go."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        self._connection = None
+        self._held.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-@contextlib.contextmanager
-def apart(**more: str) -> Iterator[DuckDBPyConnection]:
-    """The same with a temporary folder of its own: a locked database may still touch what is in that."""
-    with (
-        tempfile.TemporaryDirectory(prefix="walkback-") as temporary,
-        connect(temp_directory=temporary, **more) as connection,
-    ):
-        yield connection
 
 
 def lock(connection: DuckDBPyConnection, folders: Iterable[Path] | None) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 from walkback.base.columns import NamedColumns
 from walkback.base.errors import ArgumentError, UnreadableError
 from walkback.base.text import one_line, sql_text
-from walkback.segments.database import apart, done_apart, lock, object_column, readable
+from walkback.segments.database import connect, done_apart, lock, object_column, readable
 from walkback.segments.queries import answer_columns, checked_query, readable_query, wrong_queries
 from walkback.stacks.stacks import END_WORDS, End
 from walkback.store.folder import StoreSnapshot
@@ -48,7 +48,7 @@ class Database:
         self._blocks = blocks = snapshot.blocks
         self._late: dict[str, Callable[[], None]] = {}
         with ExitStack() as opened:
-            self._connection = opened.enter_context(apart())
+            self._connection = opened.enter_context(connect())
             self._tables = BlockTables(self._connection, blocks)
             self._make_tables(blocks, wanted)
             # No query makes DuckDB log into a file.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from walkback.base.errors import UnreadableError
 from walkback.base.text import sql_text
-from walkback.segments.database import connect, plain_path, readable, writable
+from walkback.segments.database import connect, opened, plain_path, readable, writable
 from walkback.surveys import layout
 from walkback.surveys.columns import Columns, selected, texts, unpacked
 from walkback.surveys.folder import SurveyFolder, SurveyPart
@@ -163,9 +163,9 @@ class Writer:
 
 
 def _connect(folder: SurveyFolder) -> DuckDBPyConnection:
-    return connect(
+    return opened(
+        plain_path(folder.path / layout.TEMPORARY),
         memory_limit=MEMORY,
-        temp_directory=plain_path(folder.path / layout.TEMPORARY),
         # Columns of objects are text, whatever is in them.
         pandas_analyze_sample="0",
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from walkback.base.columns import NamedColumns
 from walkback.base.errors import UnreadableError
 from walkback.base.locks import locked
-from walkback.segments.database import apart, lock, readable
+from walkback.segments.database import connect, lock, readable
 from walkback.segments.queries import answer_columns, checked_query, readable_query, wrong_queries
 from walkback.surveys import layout
 from walkback.surveys.folder import SurveyFolder
@@ -67,7 +67,7 @@ class Survey:
         What is wrong with a file is an UnreadableError, also where it is noticed by a query inside the `with`.
         """
         folder = self._folder
-        with locked(folder.path / layout.READERS, shared=True), apart(memory_limit=MEMORY) as db:
+        with locked(folder.path / layout.READERS, shared=True), connect(memory_limit=MEMORY) as db:
             parts = folder.parts()
             try:
                 with readable():

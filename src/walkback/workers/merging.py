@@ -6,12 +6,13 @@ answer = merged_answers(LocalWorkers(), counted, pieces, operator.add)
 from __future__ import annotations
 
 import pickle
+import platform
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any, Generic, TypeVar
 
 from walkback.base.dataclass import dataclass
-from walkback.base.errors import UnreadableError
+from walkback.base.errors import UnreadableError, WalkbackError
 from walkback.workers.executors import Loss, Workers, uninterrupted
 from walkback.workers.versions import check_version, own_version
 
@@ -85,8 +86,8 @@ class _Merging(Generic[T]):
             task = begin.pop()
             try:
                 with uninterrupted():
-                    sent = pickle.dumps((task.work, task.arguments))
-                    future = self._workers.executor().submit(_done, own_version(), sent)
+                    sent, far = pickle.dumps((task.work, task.arguments)), not self._workers.are_here
+                    future = self._workers.executor().submit(_done, own_version(), sent, far=far)
             except Exception as error:
                 self._waiting += begin
                 self._failed(task, error)
@@ -113,8 +114,13 @@ class _Merging(Generic[T]):
         self._waiting.append(_Task(task.work, task.arguments, task.deaths + 1))
 
 
-def _done(asked: str, sent: bytes) -> Any:
+def _done(asked: str, sent: bytes, *, far: bool) -> Any:
     """In a worker: what it was asked for."""
     check_version(asked)
     work, arguments = pickle.loads(sent)  # noqa: S301 - of whoever gives this worker its work
-    return work(*arguments)
+    try:
+        return work(*arguments)
+    except WalkbackError as error:
+        if far:
+            error.message += f", on the worker {platform.node()}"
+        raise
