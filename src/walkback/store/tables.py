@@ -50,12 +50,12 @@ _READ = {
 # Version 2 of Parquet has differences of numbers: good where they rise, bad for the frames of nodes.
 _SORTED = "PARQUET_VERSION V2, "
 _WHOLE = "ROW_GROUP_SIZE 1048576, "
-_OPTIONS = {"samples": _SORTED, "nodes": _WHOLE, "frames": _SORTED + _WHOLE, "sums": _SORTED}
+_OPTIONS = {"samples": _SORTED + _WHOLE, "nodes": _WHOLE, "frames": _SORTED + _WHOLE, "sums": _SORTED + _WHOLE}
 
 QUICK, SMALL = 6, 19
 """Levels of compression: for what is appended, and for what is compacted."""
-_SAMPLES_LEVEL = 3
-"""More makes columns of rising and repeated numbers no smaller."""
+_SAMPLES_LEVEL = 6
+"""More makes columns of rising and repeated numbers hardly smaller."""
 
 
 def write_tables(db: DuckDBPyConnection, folder: Path, tables: Mapping[str, Columns], level: int) -> None:
