@@ -180,8 +180,6 @@ class StarvedWorkers(LocalWorkers):
 class Here:
     """A thread of this process."""
 
-    are_here = True
-
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from walkback import UnreadableError
-from walkback.workers.executors import LocalWorkers
+from walkback.workers.executors import DaskWorkers, LocalWorkers, SharingWorkers
 from walkback.workers.merging import merged_answers
+from workers.cluster import Cluster
 from workers.tasks import Numbers, added, counted, dying, failing
 
 pytestmark = pytest.mark.whole
@@ -18,10 +20,22 @@ pytestmark = pytest.mark.whole
 NONE = Path("/none")
 
 
-@pytest.fixture
-def workers() -> Iterator[LocalWorkers]:
-    with LocalWorkers(2) as found:
-        yield found
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    pytest.importorskip("distributed")
+    one = Cluster(tmp_path_factory.mktemp("cluster"), 2)
+    yield one
+    one.close()
+
+
+@pytest.fixture(params=["here", "cluster"])
+def workers(request: pytest.FixtureRequest) -> Iterator[SharingWorkers]:
+    if request.param == "here":
+        with LocalWorkers(2) as here:
+            yield here
+    else:
+        with DaskWorkers(request.getfixturevalue("cluster").address) as there:
+            yield there
 
 
 def pieces(count: int, folder: Path = NONE) -> list[Numbers]:
@@ -33,26 +47,39 @@ def whole(count: int) -> Counter[int]:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 17])
-def test_the_answer_is_that_of_one_worker(workers: LocalWorkers, count: int) -> None:
+def test_the_answer_is_that_of_one_worker(workers: SharingWorkers, count: int) -> None:
     assert merged_answers(workers, counted, pieces(count), added) == whole(count)
 
 
-def test_work_of_workers_that_end_is_done_again(workers: LocalWorkers, tmp_path: Path) -> None:
+def test_work_of_workers_that_end_is_done_again(workers: SharingWorkers, tmp_path: Path) -> None:
     for number in range(2):
         (tmp_path / str(number)).touch()
     assert merged_answers(workers, counted, pieces(9, tmp_path), added) == whole(9)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_work_that_ends_each_worker_is_an_error(workers: LocalWorkers, tmp_path: Path) -> None:
+def test_work_that_ends_each_worker_is_an_error(workers: SharingWorkers, tmp_path: Path) -> None:
     asked = [*pieces(3), (range(5), tmp_path)]
     with pytest.raises(UnreadableError, match="workers ended again and again"):
         merged_answers(workers, dying, asked, added)
     assert merged_answers(workers, dying, pieces(5), added) == whole(5)
 
 
-def test_an_error_of_the_work_is_raised_here(workers: LocalWorkers) -> None:
+def test_an_error_of_the_work_is_raised_here(workers: SharingWorkers) -> None:
     asked = [*pieces(40)[1:], (range(1), NONE)]
     with pytest.raises(ZeroDivisionError, match="there is a 0"):
         merged_answers(workers, failing, asked, added)
     assert merged_answers(workers, counted, pieces(5), added) == whole(5)
+
+
+def test_a_scheduler_that_ends_is_an_error(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    own = Cluster(tmp_path, 1)
+    try:
+        with DaskWorkers(own.address) as workers:
+            assert merged_answers(workers, counted, pieces(3), added) == whole(3)
+            threading.Timer(0.5, own.scheduler.kill).start()
+            with pytest.raises(UnreadableError, match="there are no workers any more: the scheduler has ended"):
+                merged_answers(workers, failing, pieces(200)[1:], added)
+    finally:
+        own.close()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from walkback.stacks.profile import Profile
     from walkback.store.selection import Selection
     from walkback.store.store import Store
-    from walkback.workers.executors import Workers
+    from walkback.workers.executors import SharingWorkers
 
 
 class Moment(ParameterType[int]):
@@ -124,7 +124,7 @@ class Chosen:
     jobs: int | None
     dask: str | None
 
-    def working(self) -> AbstractContextManager[Workers]:
+    def working(self) -> AbstractContextManager[SharingWorkers]:
         """Gives who sums the samples up."""
         return working(self.jobs, self.dask)
 

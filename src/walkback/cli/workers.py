@@ -14,7 +14,7 @@ from walkback.cli.output import complain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from walkback.workers.executors import Workers
+    from walkback.workers.executors import SharingWorkers
 
 _PATIENCE = 10.0
 """Seconds without a worker before it says so."""
@@ -27,7 +27,7 @@ DASK = click.option(
 
 
 @contextlib.contextmanager
-def working(jobs: int | None, dask: str | None) -> Iterator[Workers]:
+def working(jobs: int | None, dask: str | None) -> Iterator[SharingWorkers]:
     """Gives the workers that are asked for; they end with this."""
     if jobs is not None and dask is not None:
         message = "--jobs is for this machine, and with --dask the workers are others"
@@ -41,7 +41,7 @@ def working(jobs: int | None, dask: str | None) -> Iterator[Workers]:
         signal.signal(signal.SIGPIPE, former)
 
 
-def _workers(jobs: int | None, dask: str | None) -> Workers:
+def _workers(jobs: int | None, dask: str | None) -> SharingWorkers:
     from walkback.workers.executors import DaskWorkers, LocalWorkers
 
     if dask is None:

@@ -27,7 +27,7 @@ from walkback.store.parts import Block, Rollup, Summed
 from walkback.store.reading import MISSING
 from walkback.store.sums import StoredFrames, Sums, Wanted, check_weight, distinct_frames, sums, together
 from walkback.store.tree import GrowingTree
-from walkback.workers.executors import StartError, Workers
+from walkback.workers.executors import SharingWorkers, StartError
 from walkback.workers.merging import merged_answers
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Piece:
         )
 
 
-def sums_by(workers: Workers, snapshot: StoreSnapshot, wanted: Wanted) -> Sums:
+def sums_by(workers: SharingWorkers, snapshot: StoreSnapshot, wanted: Wanted) -> Sums:
     """The samples of a moment that are wanted, summed up by workers."""
     cut = _cut(snapshot, wanted, workers)
     found = _merged(workers, _summed, cut, _joined)
@@ -84,14 +84,16 @@ def sums_by(workers: Workers, snapshot: StoreSnapshot, wanted: Wanted) -> Sums:
     return replace(found, frames=replace(found.frames, kept=kept))
 
 
-def groups_by(workers: Workers, snapshot: StoreSnapshot, wanted: Wanted, by: str) -> list[Group]:
+def groups_by(workers: SharingWorkers, snapshot: StoreSnapshot, wanted: Wanted, by: str) -> list[Group]:
     """The same samples, by what they are of."""
     cut = _cut(snapshot, wanted, workers)
     found = _merged(workers, _Grouping(by), cut, _added)
     return groups(snapshot.summed, wanted, by) if found is None else found
 
 
-def _merged(workers: Workers, work: Callable[[Piece], T], cut: Sequence[Piece], merge: Callable[[T, T], T]) -> T | None:
+def _merged(
+    workers: SharingWorkers, work: Callable[[Piece], T], cut: Sequence[Piece], merge: Callable[[T, T], T]
+) -> T | None:
     """The answer of workers; None where this process has to find it alone."""
     if len(cut) < 2:
         return None
@@ -101,7 +103,7 @@ def _merged(workers: Workers, work: Callable[[Piece], T], cut: Sequence[Piece], 
         return None
 
 
-def _cut(snapshot: StoreSnapshot, wanted: Wanted, workers: Workers) -> list[Piece]:
+def _cut(snapshot: StoreSnapshot, wanted: Wanted, workers: SharingWorkers) -> list[Piece]:
     """All blocks and rollups, in pieces with about as many rows each; fewer than two if that is not worth it."""
     parts: list[Block | Rollup] = [*snapshot.summed.rollups, *snapshot.summed.blocks]
     rows = [_ROWS_OF_A_BLOCK + min(part.rows, _MOST_ROWS) for part in parts]

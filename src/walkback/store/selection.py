@@ -27,7 +27,7 @@ from walkback.store.naming import Naming, mappings
 from walkback.store.sums import Sums, Wanted, sums
 
 if TYPE_CHECKING:
-    from walkback.workers.executors import Workers
+    from walkback.workers.executors import SharingWorkers
 
 Choice = str | Sequence[str]
 """One text, or several; any of them matches."""
@@ -69,7 +69,7 @@ class Selection:
     """
 
     def __init__(
-        self, snapshot: Shelf, wanted: Wanted, naming: Naming, title: str = "", workers: Workers | None = None
+        self, snapshot: Shelf, wanted: Wanted, naming: Naming, title: str = "", workers: SharingWorkers | None = None
     ) -> None:
         self._snapshot = snapshot
         self._workers = workers

@@ -28,7 +28,7 @@ from walkback.store.parts import Block
 from walkback.store.selection import Choice, Selection, wanted_samples
 
 if TYPE_CHECKING:
-    from walkback.workers.executors import Workers
+    from walkback.workers.executors import SharingWorkers
 
 
 class Store:
@@ -79,7 +79,7 @@ class Store:
         process: Choice = (),
         labels: Mapping[str, Choice] | None = None,
         naming: Naming | None = None,
-        workers: Workers | None = None,
+        workers: SharingWorkers | None = None,
     ) -> Selection:
         """Some of the samples, to be asked for what was seen in them: from `since`, and before `until`.
 

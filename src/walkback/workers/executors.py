@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 import time
-from concurrent.futures import BrokenExecutor, CancelledError, Executor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -19,7 +19,7 @@ from walkback.base.errors import ArgumentError, UnreadableError
 from walkback.base.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing.connection import Connection
     from types import FrameType
@@ -48,9 +48,6 @@ class StartError(UnreadableError):
 
 class Workers(Protocol):
     """Who does the work."""
-
-    are_here: bool
-    """Whether they are on this machine, so that it costs little to send them what others found."""
 
     def executor(self) -> Executor:
         """One that takes work; another one if the former broke."""
@@ -89,6 +86,19 @@ def uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, former)
     if came:
         former(*came[0])
+
+
+class SharingWorkers(Workers, Protocol):
+    """Workers who can go on with what others of them found."""
+
+    are_here: bool
+    """Whether they are on this machine."""
+
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Have something done; the future gives what others can get as an argument, and `value` makes a value of."""
+
+    def value(self, found: Any) -> Any:
+        """What a future of `submit` stands for."""
 
 
 class _Closing:
@@ -161,6 +171,14 @@ class LocalWorkers(_Closing):
     def count(self) -> int:
         """As many as were asked for."""
         return self._jobs
+
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Have something done; the future gives its value."""
+        return self.executor().submit(work, *arguments)
+
+    def value(self, found: Any) -> Any:
+        """The same."""
+        return found
 
     def loss(self, error: BaseException) -> Loss | None:
         """The whole pool breaks if one process dies."""
@@ -252,6 +270,27 @@ class DaskWorkers(_Closing):
             with contextlib.suppress(OSError):
                 self._threads = sum(self._client.nthreads().values())
         return self._threads
+
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Have something done; what comes of it stays with the workers, and is made again if its worker is lost."""
+        there = self._client.submit(work, *arguments, pure=False)
+        found: Future[Any] = Future()
+
+        def tell(_: object) -> None:
+            if found.done():
+                there.cancel()
+            elif there.status == "finished":
+                found.set_result(there)
+            else:
+                found.set_exception(there.exception() if there.status == "error" else CancelledError())
+
+        found.add_done_callback(lambda _: found.cancelled() and there.cancel())
+        there.add_done_callback(tell)
+        return found
+
+    def value(self, found: Any) -> Any:
+        """What a worker has."""
+        return found.result()
 
     def loss(self, error: BaseException) -> Loss | None:
         """Dask tries work again whose worker died, and gives up after some times. When it ends, it cancels all work."""

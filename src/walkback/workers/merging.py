@@ -9,11 +9,12 @@ import pickle
 import platform
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from typing import Any, Generic, TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError, WalkbackError
-from walkback.workers.executors import Loss, Workers, uninterrupted
+from walkback.workers.executors import Loss, SharingWorkers, uninterrupted
 from walkback.workers.versions import check_version, own_version
 
 T = TypeVar("T")
@@ -25,33 +26,37 @@ _GLANCE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Task(Generic[T]):
+class _Task:
     """Something to be done by a worker."""
 
-    work: Callable[..., T]
-    arguments: tuple[Any, ...]
+    work: bytes
+    """A function and its first arguments, as they are sent."""
+    found: tuple[Any, ...] = ()
+    """What workers found, which is added to the arguments."""
     deaths: int = 0
 
 
 def merged_answers(
-    workers: Workers, work: Callable[[Piece], T], pieces: Sequence[Piece], merge: Callable[[T, T], T]
+    workers: SharingWorkers, work: Callable[[Piece], T], pieces: Sequence[Piece], merge: Callable[[T, T], T]
 ) -> T:
     """What workers find in one or more pieces; the order of merging is not known.
 
     The two functions, what they take and what they return must be such that they can be sent.
     """
-    return _Merging(workers, merge).run(_Task(work, (piece,)) for piece in pieces)
+    tasks = (_Task(pickle.dumps((work, (piece,)))) for piece in pieces)
+    answer: T = _Merging(workers, pickle.dumps((merge, ()))).run(tasks)
+    return answer
 
 
-class _Merging(Generic[T]):
-    def __init__(self, workers: Workers, merge: Callable[[T, T], T]) -> None:
+class _Merging:
+    def __init__(self, workers: SharingWorkers, merge: bytes) -> None:
         self._workers = workers
         self._merge = merge
-        self._waiting: list[_Task[T]] = []
-        self._running: dict[Future[T], _Task[T]] = {}
-        self._answers: list[T] = []
+        self._waiting: list[_Task] = []
+        self._running: dict[Future[Any], _Task] = {}
+        self._found: list[Any] = []
 
-    def run(self, tasks: Iterable[_Task[T]]) -> T:
+    def run(self, tasks: Iterable[_Task]) -> Any:
         """The answer of all tasks."""
         self._waiting += tasks
         try:
@@ -61,17 +66,17 @@ class _Merging(Generic[T]):
                 done, _ = wait(self._running, timeout=_GLANCE, return_when=FIRST_COMPLETED)
                 for future in done:
                     self._take(self._running.pop(future), future)
-                while len(self._answers) > 1:
-                    pair = self._answers.pop(), self._answers.pop()
-                    if self._workers.are_here:
-                        self._waiting.append(_Task(self._merge, pair))
-                    else:
-                        self._answers.append(self._merge(*pair))
+                while len(self._found) > 1:
+                    self._waiting.append(_Task(self._merge, (self._found.pop(), self._found.pop())))
+            [found] = self._found
+            return self._workers.value(found)
+        except Exception as error:
+            if self._workers.loss(error) is not None:
+                raise UnreadableError("there are no workers any more: the scheduler has ended") from None
+            raise
         finally:
             for future in self._running:
                 future.cancel()
-        [answer] = self._answers
-        return answer
 
     def _begin(self) -> None:
         """Let workers have what waits; what a worker was lost with is done alone."""
@@ -86,40 +91,37 @@ class _Merging(Generic[T]):
             task = begin.pop()
             try:
                 with uninterrupted():
-                    sent, far = pickle.dumps((task.work, task.arguments)), not self._workers.are_here
-                    future = self._workers.executor().submit(_done, own_version(), sent, far=far)
+                    words = own_version(), not self._workers.are_here, task.work
+                    future = self._workers.submit(_done, *words, *task.found)
             except Exception as error:
                 self._waiting += begin
                 self._failed(task, error)
                 return
             self._running[future] = task
 
-    def _take(self, task: _Task[T], future: Future[T]) -> None:
+    def _take(self, task: _Task, future: Future[Any]) -> None:
         """What a task gave."""
         try:
-            self._answers.append(future.result())
+            self._found.append(future.result())
         except Exception as error:
             self._failed(task, error)
 
-    def _failed(self, task: _Task[T], error: Exception) -> None:
+    def _failed(self, task: _Task, error: Exception) -> None:
         """Have it done again if a worker was lost, and not too many were; otherwise the error is raised."""
-        loss = self._workers.loss(error)
-        if loss is Loss.ALL:
-            raise UnreadableError("there are no workers any more: the scheduler has ended") from None
-        if loss is None:
+        if self._workers.loss(error) is not Loss.WORKER:
             raise error
         if task.deaths + 1 == _DEATHS:
             message = "workers ended again and again during one part of the work, at last with no other at hand"
             raise UnreadableError(message) from None
-        self._waiting.append(_Task(task.work, task.arguments, task.deaths + 1))
+        self._waiting.append(replace(task, deaths=task.deaths + 1))
 
 
-def _done(asked: str, sent: bytes, *, far: bool) -> Any:
+def _done(asked: str, far: bool, sent: bytes, *found: Any) -> Any:
     """In a worker: what it was asked for."""
     check_version(asked)
     work, arguments = pickle.loads(sent)  # noqa: S301 - of whoever gives this worker its work
     try:
-        return work(*arguments)
+        return work(*arguments, *found)
     except WalkbackError as error:
         if far:
             error.message += f", on the worker {platform.node()}"
