@@ -50,7 +50,9 @@ _READ = {
 # Version 2 of Parquet has differences of numbers: good where they rise, bad for the frames of nodes.
 _SORTED = "PARQUET_VERSION V2, "
 _WHOLE = "ROW_GROUP_SIZE 1048576, "
-_OPTIONS = {"samples": _SORTED + _WHOLE, "nodes": _WHOLE, "frames": _SORTED + _WHOLE, "sums": _SORTED + _WHOLE}
+# A tenth smaller than groups of the usual size; those of a million rows would take twice as much memory more.
+_LARGE = "ROW_GROUP_SIZE 491520, "
+_OPTIONS = {"samples": _SORTED + _LARGE, "nodes": _WHOLE, "frames": _SORTED + _WHOLE, "sums": _SORTED + _LARGE}
 
 QUICK, SMALL = 6, 19
 """Levels of compression: for what is appended, and for what is compacted."""
