@@ -20,6 +20,7 @@ from kernels import kernels
 
 if TYPE_CHECKING:
     from browser import Browser, Page
+    from workers.cluster import Cluster
 
 KERNELS = kernels()
 
@@ -143,3 +144,14 @@ def page(browser: Browser) -> Iterator[Page]:
     one.close()
     assert one.errors == []
     assert one.requests == []
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Two workers of Dask."""
+    pytest.importorskip("distributed")
+    from workers.cluster import Cluster
+
+    one = Cluster(tmp_path_factory.mktemp("cluster"), 2)
+    yield one
+    one.close()

@@ -210,14 +210,6 @@ def test_verbs_print_the_same(store: Store, words: tuple[str, ...]) -> None:
     assert found == [found[0]] * 3
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    pytest.importorskip("distributed")
-    one = Cluster(tmp_path_factory.mktemp("cluster"), 2)
-    yield one
-    one.close()
-
-
 @pytest.mark.usefixtures("small")
 def test_a_cluster_gives_the_same(store: Store, samples: list[Sample], cluster: Cluster, tmp_path: Path) -> None:
     here = Store(os.path.relpath(store.path))  # which is not where the workers are

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
@@ -22,13 +21,6 @@ from workers.cluster import Cluster
 pytest.importorskip("distributed")
 
 pytestmark = pytest.mark.whole
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    one = Cluster(tmp_path_factory.mktemp("cluster"), 2)
-    yield one
-    one.close()
 
 
 class FaultyDask(DaskWorkers):

@@ -20,14 +20,6 @@ pytestmark = pytest.mark.whole
 NONE = Path("/none")
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    pytest.importorskip("distributed")
-    one = Cluster(tmp_path_factory.mktemp("cluster"), 2)
-    yield one
-    one.close()
-
-
 @pytest.fixture(params=["here", "cluster"])
 def workers(request: pytest.FixtureRequest) -> Iterator[SharingWorkers]:
     if request.param == "here":
