@@ -45,4 +45,5 @@ class Cluster:
                 process.wait(10)
             except subprocess.TimeoutExpired:
                 process.kill()
+                process.wait()
         self.log.close()
