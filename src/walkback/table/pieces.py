@@ -1,4 +1,4 @@
-"""Ranges made disjoint and put in order, with a directory to start a search from."""
+"""Ranges made disjoint and put in order, and what is read to find one."""
 
 from __future__ import annotations
 
@@ -21,10 +21,6 @@ class Pieces:
     lasts: U64
     """The last address of each: an end can be one more than 64 bits hold."""
     ranges: I64
-    directory: U32
-    """For each of equally wide buckets over the addresses the first piece that ends in it or later; and one more."""
-    shift: int
-    """Bits of a bucket's width."""
 
     @classmethod
     def of(cls, starts: U64, sizes: U64, ranges: I64) -> Self:
@@ -35,8 +31,35 @@ class Pieces:
         lasts = starts + np.minimum(sizes - np.uint64(1), np.uint64(_LAST) - starts)
         if np.any(lasts[:-1] >= starts[1:]):
             starts, lasts, ranges = _without_overlap(starts, lasts, ranges)
-        directory, shift = directory_of(starts, lasts, 2 * len(starts))
-        return cls(starts, lasts, ranges, directory, shift)
+        return cls(starts, lasts, ranges)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchIndex:
+    """What a search reads of pieces and their ranges: for one address hardly more than one line of the memory each."""
+
+    entries: U64
+    """A row for each piece, of the columns that `of` packs."""
+    lasts: U64
+    directory: U32
+    """For each of equally wide buckets over the addresses the first piece that ends in it or later; and one more."""
+    shift: int
+    """Bits of a bucket's width."""
+
+    @classmethod
+    def of(cls, pieces: Pieces, range_start: U64, first_row: I64, rows: I64, block: U32) -> Self:
+        """Of pieces, with the columns of all ranges. No table has 2^32 ranges or rows."""
+        of_range = (column[pieces.ranges].astype(np.uint64) for column in (rows, first_row, block))
+        rows_here, first_here, block_here = of_range
+        high = np.uint64(32)
+        columns = (
+            pieces.starts,
+            range_start[pieces.ranges],
+            pieces.ranges.astype(np.uint64) << high | rows_here,
+            first_here << high | block_here,
+        )
+        directory, shift = directory_of(pieces.starts, pieces.lasts, 2 * len(pieces.starts))
+        return cls(np.column_stack(columns), pieces.lasts, directory, shift)
 
 
 def directory_of(starts: U64, lasts: U64, buckets: int) -> tuple[U32, int]:

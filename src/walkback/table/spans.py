@@ -18,7 +18,7 @@ from walkback.base.arrays import I32, I64, U8, U32, U64, Bools
 from walkback.base.dataclass import dataclass
 from walkback.base.oneline import OneLine
 from walkback.table import _search
-from walkback.table.pieces import Pieces
+from walkback.table.pieces import Pieces, SearchIndex
 
 
 @dataclass(slots=True, repr=False)
@@ -41,8 +41,8 @@ class Spans(OneLine):
     """From the start of the range, or of its repeating block."""
     row_rule: U32
     """The number of what holds from there on."""
-    _pieces: dict[int, Pieces] = field(default_factory=dict, init=False)
-    """By section; made when they are searched first."""
+    _indexes: dict[int, SearchIndex] = field(default_factory=dict, init=False)
+    """By section; made when that is searched first."""
     _by_section: tuple[I32, I64] | None = field(default=None, init=False)
 
     def __len__(self) -> int:
@@ -73,19 +73,21 @@ class Spans(OneLine):
         return ranges.reshape(wanted.shape), rows.reshape(wanted.shape)
 
     def _find(self, wanted: U64, section: int) -> tuple[I64, I64]:
-        return _search.find(wanted, self._pieces_of(section), self)
+        return _search.find(wanted, self._index_of(section), self.row_offset)
 
-    def _pieces_of(self, section: int) -> Pieces:
+    def _index_of(self, section: int) -> SearchIndex:
         """What is searched for the ranges of one text section; there can be as many sections as ranges."""
-        if section not in self._pieces:
+        if section not in self._indexes:
             if self._by_section is None:
                 order = np.argsort(self.range_section, kind="stable")
                 self._by_section = (self.range_section[order], order)
             sections, order = self._by_section
             first, last = np.searchsorted(sections, [section, section + 1])
             ranges = order[first:last]
-            self._pieces[section] = Pieces.of(self.range_start[ranges], self.range_size[ranges], ranges)
-        return self._pieces[section]
+            pieces = Pieces.of(self.range_start[ranges], self.range_size[ranges], ranges)
+            columns = self.range_start, self.range_first_row, self.range_rows, self.range_block
+            self._indexes[section] = SearchIndex.of(pieces, *columns)
+        return self._indexes[section]
 
 
 _RANGE_COLUMNS = [column.name for column in fields(Spans) if column.name.startswith("range_")]
