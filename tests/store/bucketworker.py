@@ -18,11 +18,11 @@ HOUR = 1795271400 * 10**9
 IN_PIECES = """
 import sys
 from walkback.cli import main
-from walkback.store import pieces
-pieces._LEAST, pieces._ROWS_OF_A_BLOCK = 1, 1
+from walkback.store import pieces, sharing
+pieces._LEAST, sharing._ROWS_OF_A_BLOCK, sharing.PORTION = 1, 1, 1
 main()
 """
-"""The command, with workers for questions that are not worth it."""
+"""The command, with workers for what is not worth it."""
 
 
 def start(work: Callable[..., None], environment: Mapping[str, str], cache: Path, *args: Any) -> ForkServerProcess:

@@ -92,17 +92,24 @@ def test_every_verb_says_the_same_as_of_a_folder(proxy: Proxy, tmp_path: Path) -
         assert far.stdout.decode().replace(url, folder) == near.stdout.decode(), words
 
 
-def test_workers_bring_what_they_read(proxy: Proxy, tmp_path: Path) -> None:
-    for hour in range(5):
+def test_workers_bring_what_they_read_and_merge_it(proxy: Proxy, tmp_path: Path) -> None:
+    for hour in (0, 1, 2, 3, 4, 4, 3):
         time = f"2026-10-20T{hour:02}:30"
         assert run(proxy, proxy.service.url, "append", "-", "--time", time, cache=tmp_path, stdin=LINES).returncode == 0
     expected = run(proxy, proxy.service.url, "top", cache=tmp_path).stdout
-    command = [sys.executable, "-c", IN_PIECES, "store", proxy.service.url, "top", "--jobs", "2"]
-    environment = {**proxy.environment, "WALKBACK_CACHE": str(tmp_path / "other")}
-    done = subprocess.run(command, env=environment, capture_output=True, check=False)
-    assert (done.stdout, done.stderr) == (expected, b"")
-    assert b"50 weight" in expected
-    assert len(list((tmp_path / "other").rglob("samples.parquet"))) == 5
+    assert b"70 weight" in expected
+
+    def by_two(*words: str) -> tuple[bytes, bytes]:
+        command = [sys.executable, "-c", IN_PIECES, "store", proxy.service.url, *words, "--jobs", "2"]
+        environment = {**proxy.environment, "WALKBACK_CACHE": str(tmp_path / "other")}
+        done = subprocess.run(command, env=environment, capture_output=True, check=False)
+        return done.stdout, done.stderr
+
+    assert by_two("top") == (expected, b"")
+    assert len(list((tmp_path / "other").rglob("samples.parquet"))) == 7
+    assert by_two("compact") == (f"{proxy.service.url}: 4 blocks became 2\n".encode(), b"")
+    assert by_two("top") == (expected, b"")
+    assert run(proxy, proxy.service.url, "check", cache=tmp_path).returncode == 0
 
 
 def test_a_service_that_overwrites_is_refused(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from store.plainstore import HOUR, Sample, write_segment
 from store.test_store_query import exported, folded, folded_text, some_samples
 from store.test_store_rollups import DAYS, MIDNIGHT, counted, days, filled
 from walkback import UnreadableError
-from walkback.store import pieces
+from walkback.store import pieces, sharing
 from walkback.store.store import Store
 from walkback.workers.executors import DaskWorkers, LocalWorkers, StartError
 from workers.cluster import Cluster
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.whole
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes pieces of what would not be worth it."""
     monkeypatch.setattr(pieces, "_LEAST", 1)
-    monkeypatch.setattr(pieces, "_ROWS_OF_A_BLOCK", 1)
+    monkeypatch.setattr(sharing, "_ROWS_OF_A_BLOCK", 1)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from walkback.cli.output import complain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from walkback.workers.executors import SharingWorkers
+    from walkback.workers.executors import LocalWorkers, SharingWorkers
 
 _PATIENCE = 10.0
 """Seconds without a worker before it says so."""
@@ -32,21 +32,32 @@ def working(jobs: int | None, dask: str | None) -> Iterator[SharingWorkers]:
     if jobs is not None and dask is not None:
         message = "--jobs is for this machine, and with --dask the workers are others"
         raise click.UsageError(message)
+    with processes(jobs) as here:
+        if dask is None:
+            yield here
+        else:
+            with contextlib.closing(_cluster(dask)) as workers:
+                yield workers
+
+
+@contextlib.contextmanager
+def processes(jobs: int | None) -> Iterator[LocalWorkers]:
+    """Gives processes on this machine, which start when they have work and end with this."""
+    from walkback.workers.executors import LocalWorkers
+
     # A worker that closes its end of a pipe or socket is an error to be dealt with, and not the end of this.
     former = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     try:
-        with contextlib.closing(_workers(jobs, dask)) as workers:
+        with LocalWorkers(jobs) as workers:
             yield workers
     finally:
         signal.signal(signal.SIGPIPE, former)
 
 
-def _workers(jobs: int | None, dask: str | None) -> SharingWorkers:
-    from walkback.workers.executors import DaskWorkers, LocalWorkers
-
-    if dask is None:
-        return LocalWorkers(jobs)
+def _cluster(address: str) -> SharingWorkers:
     import logging
+
+    from walkback.workers.executors import DaskWorkers
 
     with contextlib.suppress(ImportError):
         import distributed  # noqa: F401 - it sets up its logging when it is imported
@@ -76,4 +87,4 @@ def _workers(jobs: int | None, dask: str | None) -> SharingWorkers:
                 self._noted = True
             return found
 
-    return Missed(dask)
+    return Missed(address)

@@ -24,6 +24,21 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _PREFIX = "walkback-"
+_OF_MEMORY = 0.8
+"""What DuckDB takes of a machine that it has alone."""
+
+
+def memory() -> int:
+    """The bytes of this machine's memory."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def settings_of_one(processes: int) -> dict[str, str]:
+    """Settings of DuckDB in one of several processes, which does not have the machine alone."""
+    if processes < 2:
+        return {}
+    sharing = min(processes, os.cpu_count() or 1)
+    return {"threads": "1", "memory_limit": f"{int(_OF_MEMORY * memory() / sharing)}B"}
 
 
 def opened(temporary: str, **more: str) -> DuckDBPyConnection:
@@ -63,14 +78,15 @@ class Reopened:
     A damaged file can leave DuckDB in a state in which it reads no other either.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, **settings: str) -> None:
+        self._settings = settings
         self._held = contextlib.ExitStack()
         self._connection: DuckDBPyConnection | None = None
 
     @contextlib.contextmanager
     def use(self) -> Iterator[DuckDBPyConnection]:
         """Gives the database, or a new one after an error."""
-        self._connection = self._connection or self._held.enter_context(connect())
+        self._connection = self._connection or self._held.enter_context(connect(**self._settings))
         try:
             yield self._connection
         except BaseException:

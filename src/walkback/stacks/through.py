@@ -67,13 +67,12 @@ def through(profile: Profile, wanted: Callable[[str], bool]) -> Through:
 
 
 def _neighbours(functions: FunctionStacks[tuple[str, str]], places: I64) -> list[Neighbour]:
-    """The functions at some places of the stacks, each counted once a stack."""
+    """The functions at some places of the stacks, each counted once a stack: the heaviest first, and then by name."""
     begins = np.searchsorted(places, functions.first).astype(np.int64)
     names, numbers = functions.names, functions.stacks[places]
     total = once_a_stack(begins, numbers, functions.stack_weight, len(names))
-    seen = distinct(numbers)
-    order = seen[np.argsort(np.invert(total[seen]), kind="stable")]
-    return [Neighbour(names[number][0], names[number][1], int(total[number])) for number in order.tolist()]
+    found = [Neighbour(names[number][0], names[number][1], int(total[number])) for number in distinct(numbers).tolist()]
+    return sorted(found, key=lambda one: (-one.weight, one.name, one.module))
 
 
 def _rows_with(profile: Profile, names: set[str]) -> Profile:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError, WalkbackError
-from walkback.segments.database import Reopened, connect
+from walkback.segments.database import connect
 from walkback.store import layout
-from walkback.store.builder import Builder, write_manifest
-from walkback.store.check import checked_block
+from walkback.store.builder import write_manifest
 from walkback.store.folder import OvertakenError, StoreFolder, Turn
+from walkback.store.hours import merged_hours
 from walkback.store.names import read_names, write_names
 from walkback.store.parts import (
     Block,
@@ -25,7 +25,6 @@ from walkback.store.parts import (
     Name,
     Rollup,
     Segment,
-    brought,
     live,
     live_names,
     live_rollups,
@@ -33,12 +32,12 @@ from walkback.store.parts import (
     replaced_by,
 )
 from walkback.store.reading import BlockTables
-from walkback.store.rollups import wanted_rollups, write_rollup
+from walkback.store.rollups import wanted_rollups, write_rollups
 from walkback.store.staging import Staging
 from walkback.store.tables import SMALL
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from walkback.workers.executors import LocalWorkers
 
 _MOST_TURNS = 10
 
@@ -59,14 +58,17 @@ class Replaced:
     """Blocks that count no more and are still there, because somebody reads."""
 
 
-def compact(folder: StoreFolder, *, every: bool = False, level: int = SMALL) -> Replaced:
+def compact(
+    folder: StoreFolder, *, every: bool = False, level: int = SMALL, workers: LocalWorkers | None = None
+) -> Replaced:
     """Make the blocks of each hour one; with `every` also of hours that have one block only, to make that smaller.
 
     An hour with a block that cannot be read stays as it is, and after all others are done this raises the error.
+    `workers` do hours, days and months side by side.
     """
 
     def work(turn: Turn) -> Replaced:
-        return _compact(folder, turn, level, every=every)
+        return _compact(folder, turn, level, workers, every=every)
 
     return _in_turn(folder, work)
 
@@ -82,7 +84,7 @@ def _in_turn(folder: StoreFolder, work: Callable[[Turn], Replaced]) -> Replaced:
     raise UnreadableError("each time others compacted or expired this store faster", file=folder.name)
 
 
-def _compact(folder: StoreFolder, turn: Turn, level: int, *, every: bool) -> Replaced:
+def _compact(folder: StoreFolder, turn: Turn, level: int, workers: LocalWorkers | None, *, every: bool) -> Replaced:
     segments = turn.segments
     hours: dict[str, list[Block]] = {}
     for block in live(segments):
@@ -90,19 +92,15 @@ def _compact(folder: StoreFolder, turn: Turn, level: int, *, every: bool) -> Rep
     old: list[Block] = []
     found: dict[str, BlockCounts] = {}
     errors: list[WalkbackError] = []
-    with Staging(folder) as staging, Reopened() as database:
-        for blocks in hours.values():
-            if not every and len(blocks) == 1:
-                continue
-            try:
-                with database.use() as db:
-                    builder = _merged(db, blocks)
-            except WalkbackError as error:
-                errors.append(error)
-                continue
-            with database.use() as db:
-                found |= builder.write(db, staging.path, level)
-            old += blocks
+    chosen = [blocks for blocks in hours.values() if every or len(blocks) > 1]
+    with Staging(folder) as staging:
+        merged = merged_hours(chosen, staging.path, level, workers)
+        for blocks, made in sorted(merged, key=lambda one: one[0][0].hour):
+            if isinstance(made, WalkbackError):
+                errors.append(made)
+            else:
+                found |= made
+                old += blocks
         try:
             names = _merge_names(segments, staging.path, level, every=every)
         except WalkbackError as error:
@@ -111,7 +109,7 @@ def _compact(folder: StoreFolder, turn: Turn, level: int, *, every: bool) -> Rep
         gone = {block.name for block in old}
         left = [block for blocks in hours.values() for block in blocks if block.name not in gone]
         left += [Block(staging.path / f"{layout.HOUR}{hour}", staging.id, hour, its) for hour, its in found.items()]
-        rollups, outdated = _sum_up(database, segments, staging, left, level, errors)
+        rollups, outdated = _sum_up(segments, staging, left, level, errors, workers)
         replaced = gone | names.old | outdated
         if replaced or rollups:
             replaces = _replaces(segments, replaced)
@@ -125,26 +123,24 @@ def _compact(folder: StoreFolder, turn: Turn, level: int, *, every: bool) -> Rep
 
 
 def _sum_up(
-    database: Reopened,
     segments: Sequence[Segment],
     staging: Staging,
     blocks: Sequence[Block],
     level: int,
     errors: list[WalkbackError],
+    workers: LocalWorkers | None,
 ) -> tuple[list[Rollup], set[Name]]:
     """Make the rollups of these blocks that are missing; returns also the names of those that count no more."""
     names = {block.name for block in blocks}
     known = [rollup for rollup in live_rollups(segments) if rollup.of <= names]
     made: list[Rollup] = []
-    for span, its in wanted_rollups(blocks, known):
-        try:
-            with database.use() as db:
-                rollup = write_rollup(db, staging.path, staging.id, span, its, [*known, *made], level)
-        except WalkbackError as error:
-            errors.append(error)
-            continue
-        if rollup is not None:
-            made.append(rollup)
+    for wanted in wanted_rollups(blocks, known):
+        found = dict(write_rollups(staging.path, staging.id, wanted, [*known, *made], level, workers))
+        for _, rollup in sorted(found.items()):
+            if isinstance(rollup, WalkbackError):
+                errors.append(rollup)
+            else:
+                made.append(rollup)
     new = {rollup.span for rollup in made}
     return made, _outdated(segments, names) | {rollup.name for rollup in known if rollup.span in new}
 
@@ -199,18 +195,6 @@ def _expire(folder: StoreFolder, turn: Turn, first: int) -> Replaced:
         write_manifest(staging.path, {}, _replaces(segments, gone | _outdated(segments, left)))
         staging.publish(turn)
     return Replaced(staging.id, tuple(old), {}, (), folder.sweep())
-
-
-def _merged(db: DuckDBPyConnection, blocks: Sequence[Block]) -> Builder:
-    """The samples of several blocks."""
-    builder = Builder()
-    for table in layout.TABLES:
-        brought(blocks, table)
-    for block in blocks:
-        found = checked_block(db, block)
-        nodes, sources = builder.take_over(found.referred)
-        builder.add(found.time, nodes[found.stack], found.weight, sources[found.source], found.end)
-    return builder
 
 
 def _replaces(segments: Sequence[Segment], old: AbstractSet[Name]) -> set[Name]:

@@ -6,7 +6,6 @@ bucket.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -18,13 +17,14 @@ import numpy as np
 
 from walkback.base.arrays import I64, numbered
 from walkback.base.dataclass import dataclass
-from walkback.segments.database import connect
+from walkback.segments.database import connect, settings_of_one
 from walkback.store.folder import StoreFolder, StoreSnapshot
 from walkback.store.groups import Group, groups, heaviest_first
 from walkback.store.names import read_names
 from walkback.store.opening import open_folder
 from walkback.store.parts import Block, Rollup, Summed
 from walkback.store.reading import MISSING
+from walkback.store.sharing import cost
 from walkback.store.sums import StoredFrames, Sums, Wanted, check_weight, distinct_frames, sums, together
 from walkback.store.tree import GrowingTree
 from walkback.workers.executors import SharingWorkers, StartError
@@ -35,12 +35,6 @@ _EACH = 2
 """Pieces for each worker, so that none waits long for the last one."""
 _LEAST = 2_000_000
 """Rows of a piece; what has less is not worth sending."""
-_ROWS_OF_A_BLOCK = 10_000
-"""A small block takes as long as this many rows of a large one."""
-_MOST_ROWS = 1 << 40
-"""A description may say anything."""
-_OF_MEMORY = 0.8
-"""What DuckDB takes of a machine that it has alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +49,6 @@ class Piece:
     """Of their files, where these are not in the folder anyway."""
     workers: int
     """How many there are."""
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """Of DuckDB in a worker, which does not have the machine alone."""
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        sharing = min(max(self.workers, 1), os.cpu_count() or 1)
-        return {"threads": "1", "memory_limit": f"{int(_OF_MEMORY * memory / sharing)}B"}
 
     def chosen(self, folder: StoreFolder) -> Summed:
         """The same, below the folder of whoever reads them."""
@@ -106,7 +93,7 @@ def _merged(
 def _cut(snapshot: StoreSnapshot, wanted: Wanted, workers: SharingWorkers) -> list[Piece]:
     """All blocks and rollups, in pieces with about as many rows each; fewer than two if that is not worth it."""
     parts: list[Block | Rollup] = [*snapshot.summed.rollups, *snapshot.summed.blocks]
-    rows = [_ROWS_OF_A_BLOCK + min(part.rows, _MOST_ROWS) for part in parts]
+    rows = [cost(part) for part in parts]
     all_workers = workers.count()
     if all_workers == 1 and workers.are_here:
         return []
@@ -147,7 +134,7 @@ def _summed(piece: Piece) -> Sums:
     """In a worker: the samples of a piece, summed up."""
     folder = _opened(piece.store)
     with folder.reading():
-        return sums(piece.chosen(folder), piece.wanted, settings=piece.settings)
+        return sums(piece.chosen(folder), piece.wanted, settings=settings_of_one(piece.workers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +146,7 @@ class _Grouping:
     def __call__(self, piece: Piece) -> list[Group]:
         folder = _opened(piece.store)
         with folder.reading():
-            return groups(piece.chosen(folder), piece.wanted, self.by, piece.settings)
+            return groups(piece.chosen(folder), piece.wanted, self.by, settings_of_one(piece.workers))
 
 
 def _added(first: list[Group], second: list[Group]) -> list[Group]:

@@ -6,22 +6,29 @@ processes and threads by their names only. Compaction makes those of days and mo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from walkback.base.arrays import I32, I64, Numbers, distinct
+from walkback.base.dataclass import dataclass
+from walkback.base.errors import WalkbackError
+from walkback.segments.database import Reopened, settings_of_one
 from walkback.stacks.distinct import Distinct
-from walkback.store import layout
+from walkback.store import layout, sharing
 from walkback.store.builder import Builder
 from walkback.store.check import checked_block
-from walkback.store.parts import Block, Rollup, Summed, summed
+from walkback.store.parts import Block, Rollup, Summed, brought, summed
 from walkback.store.tables import Columns, Referred, read_rollup, write_tables
+from walkback.workers.spreading import portions, spread
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    from walkback.workers.executors import LocalWorkers
 
 
 class _Sums:
@@ -89,43 +96,99 @@ class _Sums:
         return len(order)
 
 
-def wanted_rollups(blocks: Sequence[Block], known: Iterable[Rollup]) -> list[tuple[str, list[Block]]]:
-    """The days and then the months that are over, have several blocks, and are not as they are known."""
+def wanted_rollups(blocks: Sequence[Block], known: Iterable[Rollup]) -> Iterator[dict[str, list[Block]]]:
+    """The days, and then the months, that are over, have several blocks, and are not as they are known."""
     have = {rollup.span: rollup.of for rollup in known}
     newest = layout.spans_of(max((block.hour for block in blocks), default=""))
-    spans: dict[str, list[Block]] = {}
     for which in range(len(newest)):
+        spans: dict[str, list[Block]] = {}
         for block in blocks:
             span = layout.spans_of(block.hour)[which]
             if span not in newest:
                 spans.setdefault(span, []).append(block)
-    return [
-        (span, its)
-        for span, its in spans.items()
-        if len(its) > 1
-        and have.get(span) != frozenset(block.name for block in its)
-        and sum(block.counts.weight for block in its) <= layout.MOST_WEIGHT
-    ]
+        yield {
+            span: its
+            for span, its in spans.items()
+            if len(its) > 1
+            and have.get(span) != frozenset(block.name for block in its)
+            and sum(block.counts.weight for block in its) <= layout.MOST_WEIGHT
+        }
 
 
-def write_rollup(
-    db: DuckDBPyConnection,
+@dataclass(frozen=True, slots=True)
+class _Spans:
+    """What some days or months are summed up from, and where their sums go."""
+
+    parts: Mapping[str, Summed]
+    folder: Path
+    level: int
+    processes: int
+
+
+def write_rollups(
     folder: Path,
     segment: str,
-    span: str,
-    blocks: Sequence[Block],
-    known: Iterable[Rollup],
+    wanted: Mapping[str, Sequence[Block]],
+    known: Sequence[Rollup],
     level: int,
-) -> Rollup | None:
-    """Sum up the blocks of a span, by the rollups that are known of some; None if one of these is all there is."""
-    parts: Summed = summed(blocks, known, None, None)
-    if len(parts.rollups) + len(parts.blocks) < 2:
-        return None
-    sums = _Sums()
-    path = folder / layout.SUMS / span
-    for rollup in parts.rollups:
-        sums.add_rollup(db, rollup)
-    for block in parts.blocks:
-        sums.add_block(db, block)
-    count = sums.write(db, path, level)
-    return Rollup(path, segment, span, count, frozenset(block.name for block in blocks))
+    workers: LocalWorkers | None,
+) -> Iterator[tuple[str, Rollup | WalkbackError]]:
+    """Sum up the blocks of spans, by the rollups that are known of some; what one of these has alone gets no other."""
+    of_span = {span: summed(blocks, known, None, None) for span, blocks in wanted.items()}
+    costs = {
+        span: sum(map(sharing.cost, parts.rollups)) + sum(map(sharing.cost, parts.blocks))
+        for span, parts in of_span.items()
+        if len(parts.rollups) + len(parts.blocks) > 1
+    }
+    most = sharing.at_once(max(costs.values(), default=0))
+    failed: list[tuple[str, WalkbackError]] = []
+
+    def here() -> Iterator[_Spans]:
+        """The spans in portions, with all their files on this machine."""
+        for spans in portions(costs, costs.__getitem__, sharing.PORTION):
+            found = {}
+            for span in spans:
+                try:
+                    found[span] = _brought(of_span[span])
+                except WalkbackError as error:
+                    failed.append((span, error))
+            yield _Spans(found, folder, level, min(most, workers.count() if workers is not None else 1))
+
+    for _, made in spread(workers, _sum_up, here(), most):
+        for span, count in made.items():
+            if isinstance(count, int):
+                names = frozenset(block.name for block in wanted[span])
+                yield span, Rollup(folder / layout.SUMS / span, segment, span, count, names)
+            else:
+                yield span, count
+    yield from failed
+
+
+def _brought(parts: Summed) -> Summed:
+    """The same, with all files on this machine."""
+    for its in (parts.rollups, parts.blocks):
+        for table in its[0].tables if its else ():
+            brought(its, table)
+    return Summed(
+        tuple(replace(rollup, source=None, of=frozenset()) for rollup in parts.rollups),
+        tuple(replace(block, source=None) for block in parts.blocks),
+    )
+
+
+def _sum_up(portion: _Spans) -> dict[str, int | WalkbackError]:
+    """Write the sums of a portion; how many each span has, or why it has none."""
+    made: dict[str, int | WalkbackError] = {}
+    with Reopened(**settings_of_one(portion.processes)) as database:
+        for span, parts in portion.parts.items():
+            sums, place = _Sums(), portion.folder / layout.SUMS / span
+            try:
+                with database.use() as db:
+                    for rollup in parts.rollups:
+                        sums.add_rollup(db, rollup)
+                    for block in parts.blocks:
+                        sums.add_block(db, block)
+                    sharing.clear(place)
+                    made[span] = sums.write(db, place, portion.level)
+            except WalkbackError as error:
+                made[span] = error
+    return made

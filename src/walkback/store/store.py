@@ -28,7 +28,7 @@ from walkback.store.parts import Block
 from walkback.store.selection import Choice, Selection, wanted_samples
 
 if TYPE_CHECKING:
-    from walkback.workers.executors import SharingWorkers
+    from walkback.workers.executors import LocalWorkers, SharingWorkers
 
 
 class Store:
@@ -116,9 +116,12 @@ class Store:
         """Look up names that are missing, with inlined calls unless `naming` has no lines, and keep them."""
         return update_names(self.folder, naming or Naming(lines=True))
 
-    def compact(self, *, every: bool = False) -> Replaced:
-        """Make the blocks of each hour one; with `every` also write those again that are the only one of theirs."""
-        return compact(self.folder, every=every)
+    def compact(self, *, every: bool = False, workers: LocalWorkers | None = None) -> Replaced:
+        """Make the blocks of each hour one; with `every` also write those again that are the only one of theirs.
+
+        `workers` do hours, and then days and months, side by side; without them this process does.
+        """
+        return compact(self.folder, every=every, workers=workers)
 
     def expire(self, before: Moment) -> Replaced:
         """Let all hours go that ended before a time."""

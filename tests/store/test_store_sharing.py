@@ -1,0 +1,143 @@
+"""Compaction by several processes: it writes what one writes, whatever happens to them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.bucketworker import IN_PIECES
+from store.plainstore import Sample
+from store.test_store_query import some_samples
+from store.test_store_rollups import days, filled
+from waiting import eventually
+from walkback import UnreadableError
+from walkback.store import sharing
+from walkback.store.store import Store
+from walkback.workers.executors import LocalWorkers
+
+pytestmark = pytest.mark.whole
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shares out what would not be worth it."""
+    monkeypatch.setattr(sharing, "PORTION", 1)
+
+
+@pytest.fixture(scope="module")
+def samples() -> list[Sample]:
+    return days(some_samples(21, 900), 3)
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory: pytest.TempPathFactory, samples: list[Sample]) -> Path:
+    return filled(tmp_path_factory.mktemp("raw") / "store", samples).path
+
+
+@pytest.fixture(scope="module")
+def expected(raw: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, dict[str, bytes]]:
+    """What one process makes of it, and says of that."""
+    folder = shutil.copytree(raw, tmp_path_factory.mktemp("alone") / "store")
+    done = Store(folder).compact()
+    assert "2025-11" in done.rollups
+    return (len(done.old), done.blocks, done.rollups), tables(folder)
+
+
+def tables(folder: Path) -> dict[str, bytes]:
+    """The tables of the one segment that counts."""
+    [segment] = folder.glob("segment=*")
+    return {str(file.relative_to(segment)): file.read_bytes() for file in segment.rglob("*.parquet")}
+
+
+class Watched(LocalWorkers):
+    """Two processes, of which `then` hears when something was sent to them."""
+
+    def __init__(self, then: Callable[[Watched], None]) -> None:
+        super().__init__(2)
+        self._then = then
+        self.sent = 0
+
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        found = super().submit(work, *arguments)
+        self.sent += 1
+        self._then(self)
+        return found
+
+
+def test_two_processes_write_what_one_does(raw: Path, expected: Any, tmp_path: Path) -> None:
+    folder = shutil.copytree(raw, tmp_path / "store")
+    with Watched(lambda _: None) as workers:
+        done = Store(folder).compact(workers=workers)
+    assert ((len(done.old), done.blocks, done.rollups), tables(folder)) == expected
+    assert workers.sent >= len(done.blocks)
+    assert Store(folder).check() == []
+
+
+def test_a_process_that_is_killed_changes_nothing(raw: Path, expected: Any, tmp_path: Path) -> None:
+    def kill(workers: Watched) -> None:
+        if workers.sent in {2, 9} and workers._pool is not None:
+            assert eventually(lambda: any(folder.glob("staging/*/segment/hour=*")))
+            os.kill(max(workers._pool._processes), signal.SIGKILL)
+
+    folder = shutil.copytree(raw, tmp_path / "store")
+    with Watched(kill) as workers:
+        done = Store(folder).compact(workers=workers)
+    assert ((len(done.old), done.blocks, done.rollups), tables(folder)) == expected
+
+
+def test_where_no_process_can_be_started_one_does_all(
+    raw: Path, expected: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: LocalWorkers) -> None:
+        raise OSError(11, "no more processes")
+
+    monkeypatch.setattr(LocalWorkers, "_new", refuse)
+    folder = shutil.copytree(raw, tmp_path / "store")
+    with LocalWorkers(2) as workers:
+        done = Store(folder).compact(workers=workers)
+    assert ((len(done.old), done.blocks, done.rollups), tables(folder)) == expected
+
+
+def test_a_damaged_hour_stays_and_the_others_become_one(raw: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(raw, tmp_path / "store")
+    [first, *_] = Store(folder).blocks()
+    first.file("nodes").write_bytes(b"no table")
+    with LocalWorkers(2) as workers, pytest.raises(UnreadableError, match=r"nodes\.parquet"):
+        Store(folder).compact(workers=workers)
+    hours = [block.hour for block in Store(folder).blocks()]
+    assert hours.count(first.hour) == 3
+    assert all(hours.count(hour) == 1 for hour in hours if hour != first.hour)
+    assert list((folder / "staging").iterdir()) == []
+
+
+def test_an_error_of_the_system_leaves_nothing_at_work(raw: Path, tmp_path: Path) -> None:
+    def fill(workers: Watched) -> None:
+        if workers.sent == 2:
+            [own] = (folder / "staging").iterdir()
+            shutil.rmtree(own / "segment")
+
+    folder = shutil.copytree(raw, tmp_path / "store")
+    before = [block.name for block in Store(folder).blocks()]
+    with Watched(fill) as workers:
+        with pytest.raises(FileNotFoundError):
+            Store(folder).compact(workers=workers)
+        assert workers._pool is None
+    assert [block.name for block in Store(folder).blocks()] == before
+    assert list((folder / "staging").iterdir()) == []
+
+
+@pytest.mark.parametrize("jobs", [[], ["--jobs", "2"], ["--jobs", "1"]])
+def test_the_command(raw: Path, expected: Any, jobs: list[str], tmp_path: Path) -> None:
+    folder = shutil.copytree(raw, tmp_path / "store")
+    command = [sys.executable, "-c", IN_PIECES, "store", str(folder), "compact", *jobs]
+    subprocess.run(command, check=True, capture_output=True)
+    assert tables(folder) == expected[1]
