@@ -56,6 +56,23 @@ def test_each_prefix_is_there_once() -> None:
         assert [found[node] if node >= 0 else () for node in tree.node.tolist()] == [stack[::-1] for stack in stacks]
 
 
+def test_groups_stand_around_the_stacks_that_they_have() -> None:
+    rng = random.Random(2)
+    for _ in range(rounds(300, 60)):
+        stacks, groups = some_stacks(rng), rng.choice((1, 2, 7))
+        pairs = [(stack, group) for stack in range(len(stacks)) for group in range(groups)]
+        pairs = rng.sample(pairs, rng.randrange(len(pairs) + 1))
+        stack, group = np.array(pairs, np.int64).reshape(-1, 2).T
+        tree = tree_of(stacks).divided(stack, group, groups, 50)
+        # The same from stacks that have their group as another frame.
+        whole = tree_of([(*stacks[stack], 50 + group) for stack, group in pairs])
+        found, expected = paths(tree), paths(whole)
+        assert Counter(found) == Counter(expected)
+        assert [found[node] for node in tree.node.tolist()] == [expected[node] for node in whole.node.tolist()]
+        assert tree.depth_first.tolist() == whole.depth_first.tolist()
+        assert [len(path) for path in found] == sorted(len(path) for path in found)
+
+
 @pytest.mark.parametrize("most", [0, 1, 3, 10, 1000])
 def test_the_heaviest_nodes_stay_and_the_others_of_a_parent_are_one(most: int) -> None:
     rng = random.Random(most)

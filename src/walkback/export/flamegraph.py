@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from walkback.base.arrays import I64, distinct, numbered
+from walkback.base.arrays import I64, Numbers, distinct, numbered
 from walkback.base.dataclass import dataclass
 from walkback.base.text import base_name, clean, printable
 from walkback.pages.page import plain_data, write_page
@@ -51,7 +51,7 @@ class FlameGraph:
 
     about: str
     data: dict[str, Any]
-    """What `flamegraph.js` draws: `FlameData` in `types.d.ts`."""
+    """What `flamegraph.js` draws, for `plain_data`: `FlameData` in `types.d.ts`."""
 
     @property
     def is_whole(self) -> bool:
@@ -156,8 +156,9 @@ def _data(
     functions = FunctionStacks.of(profile, frame_names)
     names = [(_ROOT, "", _FUNCTION), *functions.names]
     names += [(clean(str(comm)) or "[unknown]", "", _PROGRAM) for comm in functions.comms]
-    first, stacks = _with_comms(functions)
-    tree = PrefixTree.of(first, stacks)
+    # Names count from 1, and comms after all names.
+    tree = PrefixTree.of(functions.first, functions.stacks + 1)
+    tree = tree.divided(functions.stack, functions.comm, len(functions.comms), 1 + len(functions.names))
     # What is merged by name does not depend on weights, so the rows of both sides are the same.
     was = None if before is None else FunctionStacks.of(before, frame_names).weight
     if most is not None and len(tree) > most:
@@ -172,16 +173,21 @@ def _data(
         "unit": clean(profile.unit),
         "names": [name for name, _, _ in names],
         "modules": modules,
-        "module": module_of.tolist(),
+        "module": module_of,
         "kind": [kind for _, _, kind in names],
-        "first": [0, *(tree.depth_first + 1).tolist()],
-        "children": _children(tree, order),
-        "name": [0, *tree.frame[order].tolist()],
-        "own": [0, *tree.self_weight(functions.weight)[order].tolist()],
+        "first": _after_0(tree.depth_first + 1),
+        "children": np.bincount(tree.parent + 1, minlength=len(tree) + 1)[_after_0(order + 1)],
+        "name": _after_0(tree.frame[order]),
+        "own": _after_0(tree.self_weight(functions.weight)[order]),
     }
     if was is not None:
-        data["before"] = [0, *tree.self_weight(was)[order].tolist()]
+        data["before"] = _after_0(tree.self_weight(was)[order])
     return data
+
+
+def _after_0(column: Numbers) -> Numbers:
+    """A column of the nodes as one of the root, too."""
+    return np.concatenate((np.zeros(1, column.dtype), column))
 
 
 def _names(profile: Profile, marked: Profile, *, inlined: bool = False) -> list[tuple[str, str, int]]:
@@ -206,21 +212,6 @@ def _names(profile: Profile, marked: Profile, *, inlined: bool = False) -> list[
     return found
 
 
-def _with_comms(functions: FunctionStacks[tuple[str, str, int]]) -> tuple[I64, I64]:
-    """A stack for each row of the totals, with the comm outermost; names count from 1, and comms after all names."""
-    sizes = np.diff(functions.first)[functions.stack]
-    first = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes + 1)))
-    words = np.empty(int(first[-1]), np.int64)
-    last = first[1:] - 1
-    inner = np.ones(len(words), np.bool_)
-    inner[last] = False
-    words[last] = 1 + len(functions.names) + functions.comm
-    start = functions.first[:-1][functions.stack]
-    places = np.arange(int(sizes.sum())) + np.repeat(start - (first[:-1] - np.arange(len(sizes))), sizes)
-    words[inner] = 1 + functions.stacks[places]
-    return first, words
-
-
 def _in_order(tree: PrefixTree, rank: I64) -> I64:
     """The nodes level by level, the children of one parent by the rank of their names."""
     place = np.zeros(len(tree), np.int64)
@@ -228,13 +219,6 @@ def _in_order(tree: PrefixTree, rank: I64) -> I64:
     for begin, end in zip(tree.depth_first[:-1].tolist(), tree.depth_first[1:].tolist(), strict=True):
         parent = tree.parent[begin:end]
         parent_place = np.where(parent >= 0, place[parent], 0)
-        order[begin:end] = begin + np.lexsort((rank[tree.frame[begin:end]], parent_place))
+        order[begin:end] = begin + np.argsort(parent_place * len(rank) + rank[tree.frame[begin:end]])
         place[order[begin:end]] = np.arange(begin, end)
     return order
-
-
-def _children(tree: PrefixTree, order: I64) -> list[int]:
-    """How many children the root and each node have."""
-    count = np.bincount(tree.parent + 1, minlength=len(tree) + 1)
-    ordered: list[int] = count[np.concatenate((np.zeros(1, np.int64), order + 1))].tolist()
-    return ordered

@@ -16,6 +16,10 @@ from html import escape
 from importlib.resources import files
 from typing import Any, BinaryIO
 
+import numpy as np
+
+from walkback.base.arrays import Numbers
+from walkback.base.render import LineForm, render
 from walkback.pages.scripts import joined_script
 
 _HTML = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
@@ -24,11 +28,26 @@ _PART = re.compile("@([A-Z]+)@")
 
 
 def plain_data(value: Any) -> str:
-    """A value as JSON for a page, in which nothing can end the element that it stands in."""
+    """A value as JSON for a page, in which nothing can end the element that it stands in.
+
+    Arrays of integers are written like lists of them, in a tenth of the time; they stand in dictionaries with texts as
+    keys.
+    """
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return "{" + ",".join(f"{plain_data(key)}:{plain_data(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, np.ndarray):
+        return _list_of_integers(value)
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     for mark, spelled in _HTML.items():
         text = text.replace(mark, spelled)  # which takes a fiftieth of the time of `translate`
     return text
+
+
+def _list_of_integers(column: Numbers) -> str:
+    kind = "unsigned" if column.dtype.kind == "u" else "decimal"
+    forms = LineForm(b"["), LineForm((kind, column)), LineForm(b"]")
+    pieces = render(*forms, np.zeros(1, np.int64), np.full(1, len(column), np.int64), between=b",")
+    return b"".join(map(bytes, pieces)).decode()
 
 
 def write_page(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict
@@ -13,6 +12,7 @@ from typing import Any
 from walkback.base.errors import MissingError
 from walkback.base.text import printable
 from walkback.export.flamegraph import FlameGraph, flame_graph, flame_graph_of_difference
+from walkback.pages.page import plain_data
 from walkback.serving.question import Question, Side
 from walkback.stacks.changes import difference
 from walkback.stacks.profile import Profile
@@ -63,7 +63,7 @@ class Answers:
             key = self._state(), asked
             known = self._kept.pop(key, None)
             if known is None:
-                known = json.dumps(self._reckoned(asked), separators=(",", ":"), allow_nan=False).encode()
+                known = plain_data(self._reckoned(asked)).encode()
             self._keep(key, known)
             return known
         finally:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
-from walkback.base.arrays import I64, U64, Numbers, ranked, sums
+from walkback.base.arrays import I64, U64, Numbers, distinct, ranked, sums
 from walkback.base.dataclass import dataclass
 from walkback.stacks.distinct import Distinct
 
@@ -47,6 +49,41 @@ class PrefixTree:
         """The weight of each node's own stacks, from the weight of each stack."""
         some = self.node >= 0
         return sums(self.node[some], weight[some], len(self))
+
+    def divided(self, stack: I64, group: I64, groups: int, first: int) -> PrefixTree:
+        """The same with a frame around all others, for each group its own: `first` is that of group 0.
+
+        The stacks of the new tree are pairs of a stack of this one and a group, each pair once.
+        """
+        # A node is its number here, counting from 1, and its group: the numbers of both together are in their order.
+        # What is outermost has none here.
+        pairs = (self.node[stack] + 1) * groups + group
+        order = np.argsort(pairs)
+        ordered = pairs[order]
+        begins = np.concatenate((np.zeros(1, np.int64), self.depth_first + 1)) * groups
+        parent = np.concatenate((np.zeros(1, np.int64), self.parent + 1))
+        # From the innermost out: what stands around a node is there once.
+        levels: list[I64] = []
+        places: list[I64] = []
+        outer = ordered[:0]
+        for begin, end in reversed(list(pairwise(np.searchsorted(ordered, begins).tolist()))):
+            level = distinct(np.concatenate((ordered[begin:end], outer)))
+            levels.append(level)
+            places.append(np.searchsorted(level, outer).astype(np.int64))
+            outer = parent[level // groups] * groups + level % groups
+        levels.reverse()
+        depth_first = np.cumsum([0, *map(len, levels)]).astype(np.int64)
+        around = [begin + place for begin, place in zip(depth_first.tolist(), reversed(places), strict=False)]
+        nodes = np.concatenate(levels)
+        number, its_group = np.divmod(nodes, groups)
+        node = np.empty(len(pairs), np.int64)
+        node[order] = np.searchsorted(nodes, ordered)
+        return PrefixTree(
+            np.concatenate((np.full(len(levels[0]), -1, np.int64), *around)),
+            np.where(number, np.concatenate((np.zeros(1, np.int64), self.frame))[number], first + its_group),
+            node,
+            distinct(depth_first),
+        )
 
     def heaviest(self, weight: U64, most: int, rest: int) -> PrefixTree:
         """The tree of at most `most` nodes: those that weigh most together with what is below them.
