@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 from walkback.segments.protocol import Marker
@@ -100,7 +101,13 @@ def is_span(text: object) -> bool:
 
 def hour_number(name: object) -> int | None:
     """Hours since 1970; None for what is no name of an hour."""
-    if not isinstance(name, str) or _HOUR.fullmatch(name) is None:
+    return _number_of(name) if isinstance(name, str) else None
+
+
+@lru_cache(maxsize=1 << 13)
+def _number_of(name: str) -> int | None:
+    """Remembered, because a description names an hour again and again."""
+    if _HOUR.fullmatch(name) is None:
         return None
     try:
         found = datetime.fromisoformat(f"{name}:00+00:00")
