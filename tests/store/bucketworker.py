@@ -19,7 +19,7 @@ IN_PIECES = """
 import sys
 from walkback.cli import main
 from walkback.store import pieces, sharing
-pieces._LEAST, sharing._ROWS_OF_A_BLOCK, sharing.PORTION = 1, 1, 1
+pieces._LEAST, sharing._ROWS_OF_A_BLOCK, sharing._PORTION = 1, 1, 1
 main()
 """
 """The command, with workers for what is not worth it."""

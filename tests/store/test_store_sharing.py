@@ -19,7 +19,7 @@ from store.plainstore import Sample
 from store.test_store_query import some_samples
 from store.test_store_rollups import days, filled
 from waiting import eventually
-from walkback import UnreadableError
+from walkback import ArgumentError, UnreadableError
 from walkback.store import sharing
 from walkback.store.store import Store
 from walkback.workers.executors import LocalWorkers
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.whole
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shares out what would not be worth it."""
-    monkeypatch.setattr(sharing, "PORTION", 1)
+    monkeypatch.setattr(sharing, "_PORTION", 1)
 
 
 @pytest.fixture(scope="module")
@@ -84,14 +84,43 @@ def test_two_processes_write_what_one_does(raw: Path, expected: Any, tmp_path: P
 
 def test_a_process_that_is_killed_changes_nothing(raw: Path, expected: Any, tmp_path: Path) -> None:
     def kill(workers: Watched) -> None:
-        if workers.sent in {2, 9} and workers._pool is not None:
+        sums = list(folder.glob("staging/*/segment/sums/*"))
+        if workers.sent in {2, 9} or (sums and not killed):
             assert eventually(lambda: any(folder.glob("staging/*/segment/hour=*")))
+            killed.extend(sums)
+            assert workers._pool is not None
             os.kill(max(workers._pool._processes), signal.SIGKILL)
 
+    killed: list[Path] = []
     folder = shutil.copytree(raw, tmp_path / "store")
     with Watched(kill) as workers:
         done = Store(folder).compact(workers=workers)
+    assert killed
     assert ((len(done.old), done.blocks, done.rollups), tables(folder)) == expected
+
+
+def test_a_cluster_compacts_nothing(raw: Path) -> None:
+    class Far(LocalWorkers):
+        are_here = False
+
+    with pytest.raises(ArgumentError, match="not the workers of a cluster"):
+        Store(raw).compact(workers=Far(2))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_nothing(raw: Path, number: signal.Signals, tmp_path: Path) -> None:
+    folder = shutil.copytree(raw, tmp_path / "store")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    command = [sys.executable, "-c", IN_PIECES, "store", str(folder), "compact", "--jobs", "2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ | {"TMPDIR": str(temporary)}) as process:
+        assert eventually(lambda: any(folder.glob("staging/*/segment/hour=*")))
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.strip()) == (130 if number == signal.SIGINT else 128 + number, b"")
+    assert list((folder / "staging").iterdir()) == []
+    assert list(temporary.iterdir()) == []
+    assert len(Store(folder).blocks()) == len(Store(raw).blocks())
 
 
 def test_where_no_process_can_be_started_one_does_all(
@@ -138,6 +167,10 @@ def test_an_error_of_the_system_leaves_nothing_at_work(raw: Path, tmp_path: Path
 @pytest.mark.parametrize("jobs", [[], ["--jobs", "2"], ["--jobs", "1"]])
 def test_the_command(raw: Path, expected: Any, jobs: list[str], tmp_path: Path) -> None:
     folder = shutil.copytree(raw, tmp_path / "store")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
     command = [sys.executable, "-c", IN_PIECES, "store", str(folder), "compact", *jobs]
-    subprocess.run(command, check=True, capture_output=True)
+    done = subprocess.run(command, check=True, capture_output=True, env=os.environ | {"TMPDIR": str(temporary)})
+    assert done.stdout.splitlines()[0] == f"{folder}: {expected[0][0]} blocks became {len(expected[0][1])}".encode()
     assert tables(folder) == expected[1]
+    assert list(temporary.iterdir()) == []

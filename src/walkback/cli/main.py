@@ -11,7 +11,7 @@ import signal
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -128,6 +128,18 @@ def _open_standard_streams() -> None:
         sys.exit(EXIT_UNREADABLE)
 
 
+def _leave(status: int) -> NoReturn:
+    """End with an exit status, at once."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, AttributeError):
+            stream.flush()
+    # Processes were started by a folder that goes when this one ends.
+    if "multiprocessing.util" in sys.modules:
+        sys.modules["multiprocessing.util"]._run_finalizers()
+    # Taking the interpreter apart would take longer than many a command; nothing is left to be done.
+    os._exit(status)
+
+
 def main() -> None:
     """Run the command line, and end with its exit status."""
     # Most verbs are over soon, and importing what they need makes many objects and no garbage.
@@ -172,8 +184,4 @@ def main() -> None:
         status = EXIT_UNREADABLE
         # What is still buffered cannot be written; without this Python would complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, AttributeError):
-            stream.flush()
-    # Taking the interpreter apart would take longer than many a command; nothing is left to be done.
-    os._exit(status or 0)
+    _leave(status or 0)

@@ -44,6 +44,8 @@ def plain_data(value: Any) -> str:
 
 
 def _list_of_integers(column: Numbers) -> str:
+    if column.dtype.kind not in "iu":
+        raise TypeError(f"a page has arrays of integers only, not of {column.dtype}")
     kind = "unsigned" if column.dtype.kind == "u" else "decimal"
     forms = LineForm(b"["), LineForm((kind, column)), LineForm(b"]")
     pieces = render(*forms, np.zeros(1, np.int64), np.full(1, len(column), np.int64), between=b",")

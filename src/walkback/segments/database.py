@@ -17,6 +17,7 @@ import numpy as np
 
 from walkback.base.arrays import Numbers
 from walkback.base.errors import UnreadableError
+from walkback.base.memory import memory
 from walkback.base.text import one_line, sql_text
 
 if TYPE_CHECKING:
@@ -28,16 +29,9 @@ _OF_MEMORY = 0.8
 """What DuckDB takes of a machine that it has alone."""
 
 
-def memory() -> int:
-    """The bytes of this machine's memory."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-def settings_of_one(processes: int) -> dict[str, str]:
+def shared_settings(processes: int) -> dict[str, str]:
     """Settings of DuckDB in one of several processes, which does not have the machine alone."""
-    if processes < 2:
-        return {}
-    sharing = min(processes, os.cpu_count() or 1)
+    sharing = min(max(processes, 1), os.cpu_count() or 1)
     return {"threads": "1", "memory_limit": f"{int(_OF_MEMORY * memory() / sharing)}B"}
 
 
@@ -62,13 +56,16 @@ def opened(temporary: str, **more: str) -> DuckDBPyConnection:
 
 
 @contextlib.contextmanager
-def connect(**more: str) -> Iterator[DuckDBPyConnection]:
-    """The same, for as long as this is held; nobody else can read what it puts into its folder."""
+def connect(within: Path | None = None, /, **more: str) -> Iterator[DuckDBPyConnection]:
+    """The same, for as long as this is held; nobody else can read what it puts into its folder.
+
+    That is in the system's folder for temporary files, or in another one.
+    """
     with contextlib.ExitStack() as held:
         try:
-            temporary = held.enter_context(tempfile.TemporaryDirectory(prefix=_PREFIX))
+            temporary = held.enter_context(tempfile.TemporaryDirectory(prefix=_PREFIX, dir=within))
         except OSError:  # as on a full disk, which only who needs the folder has to mind
-            temporary = os.path.join(tempfile.gettempdir(), f"{_PREFIX}{os.urandom(8).hex()}")
+            temporary = os.path.join(within or tempfile.gettempdir(), f"{_PREFIX}{os.urandom(8).hex()}")
         yield held.enter_context(opened(temporary, **more))
 
 
@@ -78,15 +75,16 @@ class Reopened:
     A damaged file can leave DuckDB in a state in which it reads no other either.
     """
 
-    def __init__(self, **settings: str) -> None:
-        self._settings = settings
+    def __init__(self, within: Path | None = None, /, **settings: str) -> None:
+        """As `connect` has them."""
+        self._within, self._settings = within, settings
         self._held = contextlib.ExitStack()
         self._connection: DuckDBPyConnection | None = None
 
     @contextlib.contextmanager
     def use(self) -> Iterator[DuckDBPyConnection]:
         """Gives the database, or a new one after an error."""
-        self._connection = self._connection or self._held.enter_context(connect(**self._settings))
+        self._connection = self._connection or self._held.enter_context(connect(self._within, **self._settings))
         try:
             yield self._connection
         except BaseException:

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from walkback.base.dataclass import dataclass
-from walkback.base.errors import UnreadableError, WalkbackError
+from walkback.base.errors import ArgumentError, UnreadableError, WalkbackError
 from walkback.segments.database import connect
 from walkback.store import layout
-from walkback.store.builder import write_manifest
+from walkback.store.builder import Builder, write_manifest
+from walkback.store.check import checked_block
 from walkback.store.folder import OvertakenError, StoreFolder, Turn
-from walkback.store.hours import merged_hours
 from walkback.store.names import read_names, write_names
 from walkback.store.parts import (
     Block,
@@ -25,6 +25,7 @@ from walkback.store.parts import (
     Name,
     Rollup,
     Segment,
+    Summed,
     live,
     live_names,
     live_rollups,
@@ -33,10 +34,13 @@ from walkback.store.parts import (
 )
 from walkback.store.reading import BlockTables
 from walkback.store.rollups import wanted_rollups, write_rollups
+from walkback.store.sharing import shared_out
 from walkback.store.staging import Staging
 from walkback.store.tables import SMALL
 
 if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
     from walkback.workers.executors import LocalWorkers
 
 _MOST_TURNS = 10
@@ -66,6 +70,8 @@ def compact(
     An hour with a block that cannot be read stays as it is, and after all others are done this raises the error.
     `workers` do hours, days and months side by side.
     """
+    if workers is not None and not workers.are_here:
+        raise ArgumentError("processes of this machine compact a store, and not the workers of a cluster")
 
     def work(turn: Turn) -> Replaced:
         return _compact(folder, turn, level, workers, every=every)
@@ -92,15 +98,19 @@ def _compact(folder: StoreFolder, turn: Turn, level: int, workers: LocalWorkers 
     old: list[Block] = []
     found: dict[str, BlockCounts] = {}
     errors: list[WalkbackError] = []
-    chosen = [blocks for blocks in hours.values() if every or len(blocks) > 1]
     with Staging(folder) as staging:
-        merged = merged_hours(chosen, staging.path, level, workers)
-        for blocks, made in sorted(merged, key=lambda one: one[0][0].hour):
+        places = {
+            staging.path / f"{layout.HOUR}{hour}": Summed(blocks=tuple(blocks))
+            for hour, blocks in hours.items()
+            if every or len(blocks) > 1
+        }
+        merged = shared_out(_write_hour, places, sum, level, staging.spilled, workers)
+        for place, made in sorted(merged):
             if isinstance(made, WalkbackError):
                 errors.append(made)
             else:
                 found |= made
-                old += blocks
+                old += places[place].blocks
         try:
             names = _merge_names(segments, staging.path, level, every=every)
         except WalkbackError as error:
@@ -135,8 +145,7 @@ def _sum_up(
     known = [rollup for rollup in live_rollups(segments) if rollup.of <= names]
     made: list[Rollup] = []
     for wanted in wanted_rollups(blocks, known):
-        found = dict(write_rollups(staging.path, staging.id, wanted, [*known, *made], level, workers))
-        for _, rollup in sorted(found.items()):
+        for rollup in write_rollups(staging, wanted, [*known, *made], level, workers):
             if isinstance(rollup, WalkbackError):
                 errors.append(rollup)
             else:
@@ -150,6 +159,16 @@ def _outdated(segments: Sequence[Segment], names: AbstractSet[Name]) -> set[Name
     replaced = replaced_by(segments)
     rollups = [rollup for segment in segments for rollup in segment.rollups]
     return {rollup.name for rollup in rollups if rollup.name not in replaced and not rollup.of <= names}
+
+
+def _write_hour(db: DuckDBPyConnection, parts: Summed, place: Path, level: int) -> dict[str, BlockCounts]:
+    """Write the samples of an hour's blocks as one block."""
+    builder = Builder()
+    for block in parts.blocks:
+        found = checked_block(db, block)
+        nodes, sources = builder.take_over(found.referred)
+        builder.add(found.time, nodes[found.stack], found.weight, sources[found.source], found.end)
+    return builder.write(db, place.parent, level)
 
 
 @dataclass(frozen=True, slots=True)

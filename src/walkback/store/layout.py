@@ -74,6 +74,7 @@ with more is of one address: the calls that are inlined there, innermost first, 
 _ID = re.compile(r"[0-9a-f]{24}")
 _HOUR = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3])")
 _HOUR_FORM: Final = "%Y-%m-%dT%H"
+_HOUR_END: Final = len("2026-11-21T13")
 _DAY_END: Final = len("2026-11-21")
 _MONTH_END: Final = len("2026-11")
 _SPAN = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2})?")
@@ -101,7 +102,7 @@ def is_span(text: object) -> bool:
 
 def hour_number(name: object) -> int | None:
     """Hours since 1970; None for what is no name of an hour."""
-    return _number_of(name) if isinstance(name, str) else None
+    return _number_of(name) if isinstance(name, str) and len(name) == _HOUR_END else None
 
 
 @lru_cache(maxsize=1 << 13)

@@ -259,7 +259,12 @@ class Summed:
     blocks: tuple[Block, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.rollups or self.blocks)
+        return bool(self.all)
+
+    @property
+    def all(self) -> tuple[Rollup | Block, ...]:
+        """Both."""
+        return (*self.rollups, *self.blocks)
 
 
 def summed(blocks: Sequence[Block], rollups: Iterable[Rollup], since: int | None, until: int | None) -> Summed:

@@ -17,7 +17,7 @@ import numpy as np
 
 from walkback.base.arrays import I64, numbered
 from walkback.base.dataclass import dataclass
-from walkback.segments.database import connect, settings_of_one
+from walkback.segments.database import connect, shared_settings
 from walkback.store.folder import StoreFolder, StoreSnapshot
 from walkback.store.groups import Group, groups, heaviest_first
 from walkback.store.names import read_names
@@ -134,7 +134,7 @@ def _summed(piece: Piece) -> Sums:
     """In a worker: the samples of a piece, summed up."""
     folder = _opened(piece.store)
     with folder.reading():
-        return sums(piece.chosen(folder), piece.wanted, settings=settings_of_one(piece.workers))
+        return sums(piece.chosen(folder), piece.wanted, settings=shared_settings(piece.workers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class _Grouping:
     def __call__(self, piece: Piece) -> list[Group]:
         folder = _opened(piece.store)
         with folder.reading():
-            return groups(piece.chosen(folder), piece.wanted, self.by, settings_of_one(piece.workers))
+            return groups(piece.chosen(folder), piece.wanted, self.by, shared_settings(piece.workers))
 
 
 def _added(first: list[Group], second: list[Group]) -> list[Group]:

@@ -7,27 +7,25 @@ processes and threads by their names only. Compaction makes those of days and mo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from walkback.base.arrays import I32, I64, Numbers, distinct
-from walkback.base.dataclass import dataclass
 from walkback.base.errors import WalkbackError
-from walkback.segments.database import Reopened, settings_of_one
 from walkback.stacks.distinct import Distinct
-from walkback.store import layout, sharing
+from walkback.store import layout
 from walkback.store.builder import Builder
 from walkback.store.check import checked_block
-from walkback.store.parts import Block, Rollup, Summed, brought, summed
+from walkback.store.parts import Block, Rollup, Summed, summed
+from walkback.store.sharing import shared_out
 from walkback.store.tables import Columns, Referred, read_rollup, write_tables
-from walkback.workers.spreading import portions, spread
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from walkback.store.staging import Staging
     from walkback.workers.executors import LocalWorkers
 
 
@@ -115,80 +113,33 @@ def wanted_rollups(blocks: Sequence[Block], known: Iterable[Rollup]) -> Iterator
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Spans:
-    """What some days or months are summed up from, and where their sums go."""
-
-    parts: Mapping[str, Summed]
-    folder: Path
-    level: int
-    processes: int
-
-
 def write_rollups(
-    folder: Path,
-    segment: str,
+    staging: Staging,
     wanted: Mapping[str, Sequence[Block]],
     known: Sequence[Rollup],
     level: int,
     workers: LocalWorkers | None,
-) -> Iterator[tuple[str, Rollup | WalkbackError]]:
+) -> list[Rollup | WalkbackError]:
     """Sum up the blocks of spans, by the rollups that are known of some; what one of these has alone gets no other."""
-    of_span = {span: summed(blocks, known, None, None) for span, blocks in wanted.items()}
-    costs = {
-        span: sum(map(sharing.cost, parts.rollups)) + sum(map(sharing.cost, parts.blocks))
-        for span, parts in of_span.items()
-        if len(parts.rollups) + len(parts.blocks) > 1
-    }
-    most = sharing.at_once(max(costs.values(), default=0))
-    failed: list[tuple[str, WalkbackError]] = []
-
-    def here() -> Iterator[_Spans]:
-        """The spans in portions, with all their files on this machine."""
-        for spans in portions(costs, costs.__getitem__, sharing.PORTION):
-            found = {}
-            for span in spans:
-                try:
-                    found[span] = _brought(of_span[span])
-                except WalkbackError as error:
-                    failed.append((span, error))
-            yield _Spans(found, folder, level, min(most, workers.count() if workers is not None else 1))
-
-    for _, made in spread(workers, _sum_up, here(), most):
-        for span, count in made.items():
-            if isinstance(count, int):
-                names = frozenset(block.name for block in wanted[span])
-                yield span, Rollup(folder / layout.SUMS / span, segment, span, count, names)
-            else:
-                yield span, count
-    yield from failed
+    folder = staging.path / layout.SUMS
+    parts = {folder / span: summed(blocks, known, None, None) for span, blocks in wanted.items()}
+    several = {place: its for place, its in parts.items() if len(its.all) > 1}
+    made = dict(shared_out(_write_sums, several, max, level, staging.spilled, workers))
+    found: list[Rollup | WalkbackError] = []
+    for place, count in sorted(made.items()):
+        if isinstance(count, int):
+            blocks = wanted[place.name]
+            found.append(Rollup(place, staging.id, place.name, count, frozenset(block.name for block in blocks)))
+        else:
+            found.append(count)
+    return found
 
 
-def _brought(parts: Summed) -> Summed:
-    """The same, with all files on this machine."""
-    for its in (parts.rollups, parts.blocks):
-        for table in its[0].tables if its else ():
-            brought(its, table)
-    return Summed(
-        tuple(replace(rollup, source=None, of=frozenset()) for rollup in parts.rollups),
-        tuple(replace(block, source=None) for block in parts.blocks),
-    )
-
-
-def _sum_up(portion: _Spans) -> dict[str, int | WalkbackError]:
-    """Write the sums of a portion; how many each span has, or why it has none."""
-    made: dict[str, int | WalkbackError] = {}
-    with Reopened(**settings_of_one(portion.processes)) as database:
-        for span, parts in portion.parts.items():
-            sums, place = _Sums(), portion.folder / layout.SUMS / span
-            try:
-                with database.use() as db:
-                    for rollup in parts.rollups:
-                        sums.add_rollup(db, rollup)
-                    for block in parts.blocks:
-                        sums.add_block(db, block)
-                    sharing.clear(place)
-                    made[span] = sums.write(db, place, portion.level)
-            except WalkbackError as error:
-                made[span] = error
-    return made
+def _write_sums(db: DuckDBPyConnection, parts: Summed, place: Path, level: int) -> int:
+    """Write the sums of these parts; returns how many there are."""
+    sums = _Sums()
+    for rollup in parts.rollups:
+        sums.add_rollup(db, rollup)
+    for block in parts.blocks:
+        sums.add_block(db, block)
+    return sums.write(db, place, level)

@@ -1,21 +1,54 @@
-"""How the work on blocks is shared out between processes."""
+"""How the parts of a new segment are shared out between processes: each writes some of its hours, days or months."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from walkback.segments.database import memory
-from walkback.store.parts import Block, Rollup
+from walkback.base.dataclass import dataclass
+from walkback.base.errors import WalkbackError
+from walkback.base.memory import memory
+from walkback.segments.database import Reopened, shared_settings
+from walkback.store.parts import Block, Rollup, Summed, brought
+from walkback.workers.spreading import portions, spread
 
-PORTION = 1_000_000
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from walkback.workers.executors import LocalWorkers
+
+Made = TypeVar("Made")
+
+_PORTION = 1_000_000
 """The cost of what is worth sending to a process."""
 _ROWS_OF_A_BLOCK = 10_000
 """A small block takes as long as this many rows of a large one."""
 _MOST_ROWS = 1 << 40
 """A description may say anything."""
-_BYTES_OF_A_ROW = 64
-"""Of memory, where rows are read and written again."""
+_BYTES_OF_A_PROCESS = 100_000_000
+_BYTES_OF_A_ROW = 110
+"""Of memory, also for each node of a tree."""
+
+
+Write = Callable[["DuckDBPyConnection", Summed, Path, int], Made]
+"""Writes what becomes of some parts into a new folder, at a level of compression."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Portion(Generic[Made]):
+    """Some hours, days or months, by their folders, with all files on this machine."""
+
+    parts: Mapping[Path, Summed]
+    write: Write[Made]
+    level: int
+    spilled: Path
+    """Where DuckDB may put what is too large for memory."""
+    processes: int
+    size: int
+    """The bytes of memory that it takes."""
 
 
 def cost(part: Block | Rollup) -> int:
@@ -23,11 +56,67 @@ def cost(part: Block | Rollup) -> int:
     return _ROWS_OF_A_BLOCK + min(part.rows, _MOST_ROWS)
 
 
-def at_once(most: int) -> int:
-    """How many processes may work on parts whose rows they hold, where this is the most that one has."""
-    return max(memory() // 2 // (_BYTES_OF_A_ROW * max(most, 1)), 1)
+def shared_out(
+    write: Write[Made],
+    parts: Mapping[Path, Summed],
+    held: Callable[[Iterable[int]], int],
+    level: int,
+    spilled: Path,
+    workers: LocalWorkers | None,
+) -> Iterator[tuple[Path, Made | WalkbackError]]:
+    """Write something from the parts of each folder, in no particular order; an error is of its folder alone.
+
+    `held` is `sum` if all rows of these parts are in the memory at a time, and `max` if they become sums one by one.
+    """
+    failed: dict[Path, WalkbackError] = {}
+
+    def brought_portions() -> Iterator[_Portion[Made]]:
+        processes = 1 if workers is None else workers.count()
+        for places in portions(parts, lambda place: sum(map(cost, parts[place].all)), _PORTION):
+            found = {}
+            for place in places:
+                try:
+                    found[place] = _brought(parts[place])
+                except WalkbackError as error:
+                    failed[place] = error
+            rows = max((held(map(_rows, its.all)) for its in found.values()), default=0)
+            size = _BYTES_OF_A_PROCESS + _BYTES_OF_A_ROW * rows
+            yield _Portion(found, write, level, spilled, processes, size)
+
+    for _, made in spread(workers, _write, brought_portions(), size=lambda one: one.size, room=memory() // 2):
+        yield from made.items()
+    yield from failed.items()
 
 
-def clear(place: Path) -> None:
-    """Take away what a process that was killed had begun to write into a new folder."""
-    shutil.rmtree(place, ignore_errors=True)
+def _brought(parts: Summed) -> Summed:
+    """The same, with all files on this machine."""
+    for its in (parts.rollups, parts.blocks):
+        for table in its[0].tables if its else ():
+            brought(its, table)
+    return Summed(
+        tuple(replace(rollup, source=None, of=frozenset()) for rollup in parts.rollups),
+        tuple(replace(block, source=None) for block in parts.blocks),
+    )
+
+
+def _rows(part: Block | Rollup) -> int:
+    """With the nodes of a block's tree."""
+    return min(part.rows + (part.counts.nodes if isinstance(part, Block) else 0), _MOST_ROWS)
+
+
+def _write(portion: _Portion[Made]) -> dict[Path, Made | WalkbackError]:
+    """In a process that was started for it, or in the one that asks, which has the machine alone."""
+    from multiprocessing import parent_process
+
+    settings = shared_settings(portion.processes) if parent_process() is not None else {}
+    made: dict[Path, Made | WalkbackError] = {}
+    with Reopened(portion.spilled, **settings) as database:
+        for place, parts in portion.parts.items():
+            # A process that was lost may have begun to write there.
+            shutil.rmtree(place, ignore_errors=True)
+            try:
+                with database.use() as db:
+                    made[place] = portion.write(db, parts, place, portion.level)
+            except WalkbackError as error:
+                made[place] = error
+    return made

@@ -44,6 +44,11 @@ class Staging:
             raise
 
     @property
+    def spilled(self) -> Path:
+        """Where what is too large for memory may be put; it goes with what was not published."""
+        return self._own
+
+    @property
     def published(self) -> Path:
         """Where the segment is once it has appeared."""
         return self._folder.path / f"{layout.SEGMENT}{self.id}"

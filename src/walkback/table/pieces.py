@@ -36,10 +36,11 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class SearchIndex:
-    """What a search reads of pieces and their ranges: for one address hardly more than one line of the memory each."""
+    """What a search reads of pieces and their ranges: for one address hardly more than a cache line each."""
 
     entries: U64
-    """A row for each piece, of the columns that `of` packs."""
+    """For each piece: its start; the start of its range; the number of the range, shifted by 32 bits, and how many rows
+    that has; its first row, also shifted, and its block."""
     lasts: U64
     directory: U32
     """For each of equally wide buckets over the addresses the first piece that ends in it or later; and one more."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from types import FrameType
 
-_PRELOADED = ["walkback.surveys.work", "walkback.store.pieces", "walkback.store.hours", "walkback.store.rollups"]
+_PRELOADED = ["walkback.surveys.work", "walkback.store.pieces", "walkback.store.compact"]
 """Modules with work; each process has them when it starts."""
 _COUNTED_EVERY = 2.0
 """Seconds between questions how many workers of a cluster there are."""

@@ -1,6 +1,6 @@
-"""Pieces of work whose answers are not merged: processes on this machine do them, and this one does what they cannot.
+"""Pieces of work whose answers are not merged: processes do them, and the calling process what they cannot.
 
-for piece, found in spread(workers, counted, pieces, most=4):
+for piece, found in spread(workers, counted, pieces, size=len, room=1000):
     ...
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from itertools import chain, islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from walkback.workers.executors import StartError, uninterrupted
 
@@ -35,57 +35,95 @@ def portions(things: Iterable[Piece], size: Callable[[Piece], int], least: int) 
 
 
 def spread(
-    workers: LocalWorkers | None, work: Callable[[Piece], T], pieces: Iterable[Piece], most: int
+    workers: LocalWorkers | None,
+    work: Callable[[Piece], T],
+    pieces: Iterable[Piece],
+    *,
+    size: Callable[[Piece], int],
+    room: int,
 ) -> Iterator[tuple[Piece, T]]:
-    """What is found in each piece, in no certain order; no more than `most` pieces are at work at once.
+    """What is found in each piece, in no particular order. A single piece is done here.
 
-    A piece is asked for when there is somebody to do it. What a process was lost with is done here at the end, and
-    after any other error nobody is at work any more.
+    A piece is asked for when there is somebody to do it, and begun when there is room for it beside the others, or none
+    is at work. What a process was lost with is done here at the end; after any other error all processes have ended.
     """
     waiting = iter(pieces)
-    first = list(islice(waiting, 2))
+    first: list[Piece] = []
+    if workers is not None and workers.count() > 1:
+        first = list(islice(waiting, 2))
     waiting = chain(first, waiting)
-    most = min(most, workers.count() if workers is not None else 1)
-    if workers is None or most < 2 or len(first) < 2:
-        yield from ((piece, work(piece)) for piece in waiting)
-        return
-    lost: list[Piece] = []
-    try:
-        yield from _by_workers(workers, work, waiting, most, lost)
-    except BaseException:
-        workers.close()
-        raise
-    yield from ((piece, work(piece)) for piece in chain(lost, waiting))
+    if workers is not None and len(first) > 1:
+        spreading = _Spreading(workers, work, waiting, size, room)
+        try:
+            yield from spreading.run()
+        except BaseException:
+            workers.close()
+            raise
+        waiting = chain(spreading.lost, waiting)
+    yield from ((piece, work(piece)) for piece in waiting)
 
 
-def _by_workers(
-    workers: LocalWorkers, work: Callable[[Piece], T], waiting: Iterator[Piece], most: int, lost: list[Piece]
-) -> Iterator[tuple[Piece, T]]:
-    running: dict[Future[T], Piece] = {}
-    may_start = True
-    while True:
-        for piece in islice(waiting, most - len(running) if may_start else 0):
-            try:
-                with uninterrupted():
-                    running[workers.submit(work, piece)] = piece
-            except Exception as error:
-                may_start = not isinstance(error, StartError)
-                if may_start and workers.loss(error) is None:
-                    raise
-                lost.append(piece)
-                break
-        if not running:
-            return
-        for future in _first_done(running):
-            piece = running.pop(future)
-            try:
-                found = future.result()
-            except Exception as error:
-                if workers.loss(error) is None:
-                    raise
-                lost.append(piece)
-                continue
+class _Spreading(Generic[Piece, T]):
+    """Goes on as long as processes can be started; what is waiting then is left."""
+
+    def __init__(
+        self,
+        workers: LocalWorkers,
+        work: Callable[[Piece], T],
+        waiting: Iterator[Piece],
+        size: Callable[[Piece], int],
+        room: int,
+    ) -> None:
+        self._workers, self._work, self._waiting, self._size, self._room = workers, work, waiting, size, room
+        self._next: list[Piece] = []
+        """The piece that waits for room."""
+        self._running: dict[Future[T], Piece] = {}
+        self._is_broken = self._is_over = False
+        self.lost: list[Piece] = []
+
+    def run(self) -> Iterator[tuple[Piece, T]]:
+        while True:
+            while self._has_room():
+                self._begin(self._next.pop())
+            if not self._running:
+                return
+            for future in _first_done(self._running):
+                yield from self._taken(self._running.pop(future), future)
+            # When a process is lost, all that its pool had to do ends, and only then another pool begins.
+            self._is_broken = self._is_broken and bool(self._running)
+
+    def _has_room(self) -> bool:
+        if self._is_broken or self._is_over or len(self._running) >= self._workers.count():
+            return False
+        self._next = self._next or list(islice(self._waiting, 1))
+        if not self._next or not self._running:
+            return bool(self._next)
+        return sum(map(self._size, (*self._running.values(), *self._next))) <= self._room
+
+    def _begin(self, piece: Piece) -> None:
+        try:
+            with uninterrupted():
+                self._running[self._workers.submit(self._work, piece)] = piece
+        except StartError:
+            self.lost.append(piece)
+            self._is_over = True
+        except Exception as error:
+            self._lose(piece, error)
+            self._is_broken = bool(self._running)
+
+    def _taken(self, piece: Piece, future: Future[T]) -> Iterator[tuple[Piece, T]]:
+        try:
+            found = future.result()
+        except Exception as error:
+            self._lose(piece, error)
+            self._is_broken = True
+        else:
             yield piece, found
+
+    def _lose(self, piece: Piece, error: Exception) -> None:
+        if self._workers.loss(error) is None:
+            raise error
+        self.lost.append(piece)
 
 
 def _first_done(running: dict[Future[T], Piece]) -> Sequence[Future[T]]:
