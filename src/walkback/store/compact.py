@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError, UnreadableError, WalkbackError
-from walkback.segments.database import connect
+from walkback.segments.database import connect, done_apart
 from walkback.store import layout
 from walkback.store.builder import Builder, write_manifest
 from walkback.store.check import checked_block
@@ -184,13 +184,21 @@ def _merge_names(segments: Sequence[Segment], folder: Path, level: int, *, every
     old = live_names(segments)
     if len(old) < (1 if every else 2):
         return _MergedNames()
-    blocks = live(segments)
     with connect() as db:
-        build_ids = BlockTables(db, blocks).read("modules", "build_id").columns[0].tolist() if blocks else []
-        found = read_names(db, name_files(old), build_ids)
-        if len(found):
-            write_names(db, folder, found, level)
-    return _MergedNames(len(found), frozenset((one.id, layout.NAMES) for one in old))
+        count = done_apart(db, lambda: _write_names(db, segments, old, folder, level))
+    return _MergedNames(count, frozenset((one.id, layout.NAMES) for one in old))
+
+
+def _write_names(
+    db: DuckDBPyConnection, segments: Sequence[Segment], old: Sequence[Segment], folder: Path, level: int
+) -> int:
+    """Write the names of these that blocks need; returns how many there are."""
+    blocks = live(segments)
+    build_ids = BlockTables(db, blocks).read("modules", "build_id").columns[0].tolist() if blocks else []
+    found = read_names(db, name_files(old), build_ids)
+    if len(found):
+        write_names(db, folder, found, level)
+    return len(found)
 
 
 def expire(folder: StoreFolder, before: int) -> Replaced:

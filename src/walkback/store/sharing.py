@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import WalkbackError
 from walkback.base.memory import memory
-from walkback.segments.database import Reopened, shared_settings
+from walkback.segments.database import Reopened, done_apart, shared_settings
 from walkback.store.parts import Block, Rollup, Summed, brought
 from walkback.workers.spreading import portions, spread
 
@@ -108,7 +109,8 @@ def _write(portion: _Portion[Made]) -> dict[Path, Made | WalkbackError]:
     """In a process that was started for it, or in the one that asks, which has the machine alone."""
     from multiprocessing import parent_process
 
-    settings = shared_settings(portion.processes) if parent_process() is not None else {}
+    is_worker = parent_process() is not None
+    settings = shared_settings(portion.processes) if is_worker else {}
     made: dict[Path, Made | WalkbackError] = {}
     with Reopened(portion.spilled, **settings) as database:
         for place, parts in portion.parts.items():
@@ -116,7 +118,8 @@ def _write(portion: _Portion[Made]) -> dict[Path, Made | WalkbackError]:
             shutil.rmtree(place, ignore_errors=True)
             try:
                 with database.use() as db:
-                    made[place] = portion.write(db, parts, place, portion.level)
+                    work = partial(portion.write, db, parts, place, portion.level)
+                    made[place] = work() if is_worker else done_apart(db, work)
             except WalkbackError as error:
                 made[place] = error
     return made
