@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 
@@ -18,13 +19,15 @@ def verifying(rounds: int) -> Iterator[Figure]:
     """The whole process of `walkback verify`, against `objdump -d` and `readelf --debug-dump=frames-interp`."""
     path = largest()
     prove = ("/bin/sh", "-c", _PROVE, WALKBACK, path)
+    by_one = ("taskset", "-c", str(min(os.sched_getaffinity(0))), *prove)
     print_code = (shutil.which("objdump") or "objdump", "-d", "--no-show-raw-insn", path)
     print_table = (*READELF, "--debug-dump=frames-interp", path)
-    ours, code, table = alternate(
-        rounds, *(lambda one=one: process(one)[0] for one in (prove, print_code, print_table))
+    together, ours, code, table = alternate(
+        rounds, *(lambda one=one: process(one)[0] for one in (prove, by_one, print_code, print_table))
     )
     name, peer = f"verify {path.name}", "objdump -d, then readelf frames-interp"
     functions = sum(one.functions for one in walkback.verify(path))
-    yield Figure(name, ours, code + table, "s", peer, 1 / 4)
+    yield Figure(name, together, code + table, "s", peer, 1 / 4)
+    yield Figure(f"{name}, one processor", ours, code + table, "s", peer, 1 / 4)
     yield Figure(f"{name}, a function", ours * 1e6 / functions, (code + table) * 1e6 / functions, "us", peer, 1 / 4)
     yield Figure(f"{name}, memory", process(prove)[1], process(print_code)[1], "MB", "objdump -d", 1, _MEGABYTES)

@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from walkback.base.arrays import I32, U64, Bools, changes, concatenated, distinct
+from walkback.base.threads import available_processors
 from walkback.capture.frames import DistinctFrames, with_chains, with_inlined
 from walkback.capture.perfdata.batch import RecordedBatch
 from walkback.capture.perfdata.opening import RecordingInput
@@ -31,7 +32,7 @@ from walkback.symbols.demangle import Demangle
 from walkback.symbols.kallsyms import KERNEL, Kallsyms
 from walkback.walking.moduletable import Only
 from walkback.walking.samples import Space
-from walkback.walking.walker import LIMIT, available_threads
+from walkback.walking.walker import LIMIT
 
 
 class Unwinding:
@@ -65,7 +66,7 @@ class Unwinding:
         """
         self.modules = Modules(search)
         self.recording = Recording.open(source, self.modules)
-        threads = available_threads() if threads is None else threads
+        threads = available_processors() if threads is None else threads
         self.walker = walker_for(
             self.recording, self.modules, cache=cache, only=only, max_stack=max_stack, threads=threads
         )

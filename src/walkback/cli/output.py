@@ -60,8 +60,24 @@ CALL_FRAMES = click.option(
     "tables of Go and of the kernel.",
     shell_complete=sections,
 )
+
+
+def _limited(ctx: click.Context, _param: click.Parameter, jobs: int | None) -> int | None:
+    """The number of processes, which is also the most threads of one of them, as long as the command runs."""
+    if jobs is not None:
+        from walkback.base.threads import limit_processors
+
+        limit_processors(jobs)
+        ctx.call_on_close(lambda: limit_processors(None))
+    return jobs
+
+
 JOBS = click.option(
-    "--jobs", type=click.IntRange(1), metavar="N", help="Number of processes. [default: one per processor]"
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    callback=_limited,
+    help="Number of processes. [default: one per processor]",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 

@@ -21,6 +21,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, Generic, NamedTuple, TypeVar
 
+from walkback.base.threads import available_processors, share_processors
+
 Found = TypeVar("Found")
 
 _WORTH = 1 << 20
@@ -57,7 +59,7 @@ class Printed(NamedTuple, Generic[Found]):
 
 def processes_for(files: Sequence[str], jobs: int | None) -> int:
     """How many are worth it; 1 is this process alone, as for what can be read only once."""
-    most = min(len(files), jobs or len(os.sched_getaffinity(0)))
+    most = min(len(files), jobs or available_processors())
     if most < 2 or len(os.listdir("/proc/self/task")) > 1:  # what other threads do is not forked
         return 1
     size = 0
@@ -80,7 +82,7 @@ def side_by_side(
     sys.stderr.flush()
     started: list[tuple[int, socket.socket]] = []
     for _ in range(processes):
-        started.append(_started(files, work, [end for _, end in started]))
+        started.append(_started(files, work, [end for _, end in started], processes))
     try:
         crew: _Crew[Found] = _Crew(len(files), [end for _, end in started])
         for turn, file in enumerate(files):
@@ -146,7 +148,7 @@ def _received(end: socket.socket) -> Printed[Found] | None:
 
 
 def _started(
-    files: Sequence[str], work: Callable[[str], Found], others: Sequence[socket.socket]
+    files: Sequence[str], work: Callable[[str], Found], others: Sequence[socket.socket], processes: int
 ) -> tuple[int, socket.socket]:
     """A new process, and what it takes orders by; with those of others open, it would keep these alive."""
     end, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -159,6 +161,7 @@ def _started(
             one.close()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
+        share_processors(processes)
         while order := other.recv(_ORDER.size):
             (number,) = _ORDER.unpack(order)
             with tempfile.TemporaryFile() as output:

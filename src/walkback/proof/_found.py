@@ -54,10 +54,12 @@ else:
 _RETURN = cython.declare(cython.int, 0xC3)
 _RETURN_AND_POP = cython.declare(cython.int, 0xC2)
 """Opcodes of AMD64."""
-_AT_ONCE = 1 << 12
-"""Units."""
 _LONGEST_WAY = cython.declare(cython.int, 1 << 12)
 """Blocks."""
+
+
+_WIDTHS = 5, 2, 3
+"""Of the rows, tails and calls that are found."""
 
 
 class Found(NamedTuple):
@@ -80,16 +82,21 @@ class Found(NamedTuple):
     """How far it is surely what begins there: up to code that is not reached, or behind a system call."""
 
 
-def found_rules(walk, along, ranges, unit_first, wanted, catching):
+def found_rules(walks, machine, ranges, unit_first, wanted, catching):
     """Walk through the units that are `wanted`; what is `catching` is called only where exceptions go on."""
-    seen, rows = np.zeros(len(ranges.start), np.uint16), Growing(5)
-    tails, calls = Growing(2), Growing(3)
+    seen = np.zeros(len(ranges.start), np.uint16)
     ends, straight = ranges.start.copy(), np.zeros(len(ranges.start), np.uint64)
-    for first in range(0, len(unit_first) - 1, _AT_ONCE):  # signals are answered between the kernel's runs
-        chosen = slice(first, first + _AT_ONCE)
-        units, outputs = unit_first[first : first + _AT_ONCE + 1], (seen, ends, straight, rows, tails, calls)
-        _found_rules(walk, along, units, wanted[chosen], catching, *outputs)
-    return Found(rows.rows(), seen, tails.rows(), calls.rows(), ends, np.where(straight == 0, ends, straight))
+
+    def found(walk, piece):
+        first, end = piece
+        growing = [Growing(width) for width in _WIDTHS]
+        units = unit_first[first : end + 1]
+        _found_rules(walk, Along(machine), units, wanted[first:end], catching, seen, ends, straight, *growing)
+        return [rows.rows() for rows in growing]
+
+    none = [np.zeros((0, width), np.uint64) for width in _WIDTHS]
+    rows, tails, calls = (np.concatenate(parts) for parts in zip(none, *walks.each(found), strict=True))
+    return Found(rows, seen, tails, calls, ends, np.where(straight == 0, ends, straight))
 
 
 @takes_views

@@ -1,9 +1,8 @@
 from typing import NamedTuple
 
 from walkback.base.arrays import I64, U8, U16, U64
-from walkback.proof._along import Along
-from walkback.proof._walk import Walk
 from walkback.proof.ranges import Ranges
+from walkback.proof.walks import Walks
 
 class Found(NamedTuple):
     rows: U64
@@ -13,4 +12,4 @@ class Found(NamedTuple):
     ends: U64
     straight: U64
 
-def found_rules(walk: Walk, along: Along, ranges: Ranges, unit_first: I64, wanted: U8, catching: U64) -> Found: ...
+def found_rules(walks: Walks, machine: str, ranges: Ranges, unit_first: I64, wanted: U8, catching: U64) -> Found: ...

@@ -1,5 +1,6 @@
 """A first look at the code of each range: where it jumps, and whether it comes back (compiled)."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import cython
@@ -7,6 +8,7 @@ import numpy as np
 
 from walkback.base.arrays import I64, U8, U16, U64, Bools
 from walkback.base.bits import WORD
+from walkback.base.threads import by_threads, threads_for
 from walkback.base.views import takes_views
 
 if cython.compiled:
@@ -33,6 +35,14 @@ _PAGE = cython.declare(cython.longlong, 0xFFF)
 _ALL = cython.declare(cython.ulonglong, WORD)
 _LOWEST = cython.declare(cython.longlong, 64)
 """Smaller numbers are no addresses."""
+_PIECE = 1 << 20
+"""Bytes of code that a thread looks at before it takes more."""
+_WIDTHS = 3, 3, 1, 2
+"""Of the ways, calls, named addresses, and places elsewhere that are found."""
+_CALLED = cython.declare(cython.ulonglong, 0)
+_TAKEN = cython.declare(cython.ulonglong, 1)
+_TARGET = cython.declare(cython.ulonglong, 2)
+"""What places elsewhere are."""
 
 
 class Scan(NamedTuple):
@@ -76,11 +86,22 @@ def scan(code, image, ranges, sp, former=None):
     called, taken, targets, brief = former.called, former.taken, former.targets, former.brief
     returns, leaps = np.zeros(count, np.uint8), np.zeros(count, np.uint8)
     written, kept = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
-    ways, calls, named = Growing(3), Growing(3), Growing(1)
     starts = np.zeros(len(targets), np.uint8)
     np.bitwise_or.at(starts, ranges.pos >> 3, (1 << (ranges.pos & 7)).astype(np.uint8))
-    parts = np.flatnonzero(known < 0), ranges.start, ranges.size, ranges.pos, starts
-    _scan(code, *parts, sp, returns, leaps, written, kept, called, taken, ways, calls, named, targets, brief)
+
+    def looked_at(code, piece):
+        wanted, low, high = piece
+        found = [Growing(width) for width in _WIDTHS]
+        whole = wanted, ranges.start, ranges.size, ranges.pos, starts
+        marks = called, taken, targets, brief
+        _scan(code, *whole, sp, low, high, returns, leaps, written, kept, *marks, *found)
+        return [rows.rows() for rows in found]
+
+    pieces = _in_pieces(ranges, np.flatnonzero(known < 0), len(image.data))
+    none = [np.zeros((0, width), np.uint64) for width in _WIDTHS]
+    parts = by_threads([code] * threads_for(len(pieces)), pieces, looked_at)
+    ways, calls, named, elsewhere = (np.concatenate(rows) for rows in zip(none, *parts, strict=True))
+    _mark(elsewhere, called, taken, targets)
     old = np.flatnonzero(known >= 0)
     columns = (returns, former.returns), (leaps, former.leaps), (written, former.written), (kept, former.kept)
     for now, before in columns:
@@ -94,14 +115,26 @@ def scan(code, image, ranges, sp, former=None):
         leaps.astype(np.bool_),
         written,
         kept,
-        np.concatenate((renumbered(former.ways, number), ways.rows())),
-        np.concatenate((renumbered(former.calls, number), calls.rows())),
+        np.concatenate((renumbered(former.ways, number), ways)),
+        np.concatenate((renumbered(former.calls, number), calls)),
         called,
         taken,
-        np.sort(np.concatenate((former.named, named.rows().ravel()))),
+        np.sort(np.concatenate((former.named, named.ravel()))),
         targets,
         brief,
     )
+
+
+def _in_pieces(ranges, wanted, size):
+    """The numbers of ranges that one thread looks at, and between which places of the image it marks what it finds.
+
+    The pieces are the same however many threads there are, as data in the code is seen by jumps in front of it.
+    """
+    number = np.cumsum(ranges.size[wanted]) // _PIECE
+    rising = (np.diff(ranges.pos[wanted]) >= 0).all()
+    pieces = np.split(wanted, np.flatnonzero(np.diff(number)) + 1) if rising else [wanted]
+    bounds = [0, *((int(ranges.pos[piece[0]]) + 7) & ~7 for piece in pieces[1:]), size]
+    return [(piece, *between) for piece, between in zip(pieces, pairwise(bounds), strict=True)]
 
 
 def _nothing(size):
@@ -142,6 +175,26 @@ def mark_targets(seen, image, addresses):
 
 
 @takes_views
+def _mark(
+    elsewhere: cython.const[cython.ulonglong][:, ::1],
+    called: cython.uchar[::1],
+    taken: cython.uchar[::1],
+    targets: cython.uchar[::1],
+):
+    """Mark the places that other threads had to leave alone."""
+    row: cython.Py_ssize_t
+    with cython.nogil:
+        for row in range(elsewhere.shape[0]):
+            at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, elsewhere[row, 0])
+            if elsewhere[row, 1] == _CALLED:
+                called[at >> 3] |= 1 << (at & 7)
+            elif elsewhere[row, 1] == _TAKEN:
+                taken[at >> 3] |= 1 << (at & 7)
+            else:
+                targets[at >> 3] |= 1 << (at & 7)
+
+
+@takes_views
 def _scan(
     code: Code,
     wanted: cython.const[cython.longlong][::1],
@@ -150,17 +203,20 @@ def _scan(
     pos: cython.const[cython.longlong][::1],
     starts: cython.const[cython.uchar][::1],
     sp: cython.int,
+    low: cython.Py_ssize_t,
+    high: cython.Py_ssize_t,
     returns: cython.uchar[::1],
     leaps: cython.uchar[::1],
     written: cython.ulonglong[::1],
     kept: cython.ulonglong[::1],
     called: cython.uchar[::1],
     taken: cython.uchar[::1],
+    targets: cython.uchar[::1],
+    brief: cython.ushort[::1],
     ways: Growing,
     calls: Growing,
     named: Growing,
-    targets: cython.uchar[::1],
-    brief: cython.ushort[::1],
+    elsewhere: Growing,
 ):
     i: cython.Py_ssize_t
     turn: cython.Py_ssize_t
@@ -201,8 +257,10 @@ def _scan(
                         named.add(address)
                     elif address and names_function(code, one, place):
                         at = code.place(address)
-                        if at >= 0:
+                        if low <= at < high:
                             taken[at >> 3] |= 1 << (at & 7)
+                        elif at >= 0:
+                            elsewhere.add(at, _TAKEN)
                 if one.flow == Flow.JUMP_INDIRECT and one.base < 0 and one.index >= 0:
                     address = cython.cast(cython.ulonglong, one.offset)  # of a jump table
                     if code.is_data(address):
@@ -229,8 +287,10 @@ def _scan(
                 elif one.flow == Flow.CALL and not is_over:
                     call = one.target
                     at = code.place(call)
-                    if at >= 0:
+                    if low <= at < high:
                         called[at >> 3] |= 1 << (at & 7)
+                    elif at >= 0:
+                        elsewhere.add(at, _CALLED)
                     if at < 0 or not starts[at >> 3] >> (at & 7) & 1:
                         calls.add(i, call, 0 if place >= end or code.padding(place, end) else place)
                 elif is_over or one.flow == Flow.JUMP or one.flow == Flow.BRANCH:
@@ -240,8 +300,10 @@ def _scan(
                         ways.add(i, one.target, Way.JUMP)
                         changed = _ALL
                     at = code.place(one.target)
-                    if at >= 0:
+                    if low <= at < high:
                         targets[at >> 3] |= 1 << (at & 7)
+                    elif at >= 0:
+                        elsewhere.add(at, _TARGET)
             written[i] = _ALL if goes_on and not call else changed
             kept[i] = stored
             if call:

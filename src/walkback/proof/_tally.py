@@ -25,8 +25,6 @@ _VERDICTS = cython.declare(cython.int, 6)
 _REASONS = cython.declare(cython.int, 18)
 """Those of `Why`."""
 _LONGEST_PATH = cython.declare(cython.int, 64)
-_AT_ONCE = 1 << 12
-"""Units."""
 _WIDTH = cython.declare(cython.Py_ssize_t, 5)
 """A run has a range, an address, bytes, a verdict, and a cause: the register that is wrong, or why it is not known."""
 _MOST = cython.declare(cython.Py_ssize_t, 1 << 20)
@@ -49,14 +47,29 @@ def _as_entered(claims: Claims, state: State, found: cython.uchar[::1]):
             found[number] = claims.judge(state, number) == Verdict.PROVED
 
 
-def tally(walk, ranges, unit_first, wanted):
+def tally(walks, ranges, unit_first, wanted):
     """Walk through all units: the bytes of each range by verdict, of all ranges by reason, and runs not proved."""
     verdicts = np.zeros((len(ranges.start), _VERDICTS), np.int64)
-    reasons = np.zeros(_REASONS, np.int64)
-    runs = Growing(_WIDTH)
-    for first in range(0, len(unit_first) - 1, _AT_ONCE):  # signals are answered between the kernel's runs
-        _tally(walk, unit_first[first : first + _AT_ONCE + 1], wanted, verdicts, reasons, runs)
-    return verdicts, reasons, runs.rows()
+    none = np.zeros(_REASONS, np.int64), np.zeros((0, _WIDTH), np.uint64)
+    kept = []
+
+    def tallied(walk, piece):
+        first, end = piece
+        reasons, runs = none[0].copy(), Growing(_WIDTH)
+        _tally(walk, unit_first[first : end + 1], wanted, verdicts, reasons, runs)
+        rows = _kept(runs.rows(), sum(kept))
+        kept.append(len(rows))
+        return reasons, rows
+
+    reasons, runs = zip(none, *walks.each(tallied), strict=True)
+    return verdicts, sum(reasons), np.concatenate(runs)
+
+
+def _kept(rows, before):
+    """Those of the runs that are kept when there are some already."""
+    some = max(_MOST // 2 - before, 0)
+    rest = rows[some:]
+    return np.concatenate((rows[:some], rest[rest[:, 3] == Verdict.WRONG]))[: max(_MOST - before, 0)]
 
 
 @takes_views

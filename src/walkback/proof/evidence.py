@@ -125,9 +125,8 @@ def _supported(prover: Prover, ranges: Ranges, found: Found, starts: Starts, fin
     cannot be right, as it is part of them.
     """
     named = are_among(ranges.start, starts.named)
-    for row in np.flatnonzero(named).tolist() if len(starts.named) else []:
-        if _PART.search(prover.name_at(int(ranges.start[row])) or ""):
-            named[row] = False
+    names = prover.names_at(ranges.start[named])
+    named[named] = [_PART.search(name or "") is None for name in names]
     jumps = finder.ways[finder.ways[:, 2] == Way.JUMP, :2]
     is_part = ranges.is_entry[jumps[:, 0].astype(np.int64)] == 0
     is_tail = is_part | _are_rows_among(jumps, found.tails)

@@ -7,7 +7,6 @@ import numpy as np
 from walkback.base.arrays import I64, U8, U64, Bools, are_among, distinct, ranked
 from walkback.base.bits import WORD
 from walkback.base.dataclass import dataclass
-from walkback.proof._along import Along
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code
 from walkback.proof._found import Found, found_rules
@@ -20,6 +19,7 @@ from walkback.proof.prove import Prover, kept_by_calls
 from walkback.proof.ranges import Ranges, Units, together
 from walkback.proof.sets import no_claims
 from walkback.proof.values import UNCALLED, Seen
+from walkback.proof.walks import Walks
 from walkback.table.table import UnwindTable
 
 _PARTS = 8
@@ -82,13 +82,17 @@ class Finder:
             known.targets = known.targets.copy()
             np.bitwise_or.at(known.targets, places >> 3, (1 << (places & 7)).astype(np.uint8))
         known.pointed = self._pointed
-        code, claims = Code(prover.image, known), Claims(sets, table.machine)
-        state = State(table.machine, kept_by_calls(table), WORD, aligned=False)
         for _ in range(_PARTS):
             units = together(ranges, self.ways)
-            walk = Walk(code, claims, state, ranges, units.members, free=True)
-            found = self._walked(walk, ranges, units, known)
-            self.framed = distinct(np.append(self.framed, framed := walk.led_to()))
+
+            def walk(units: Units = units) -> Walk:
+                code, claims = Code(prover.image, known), Claims(sets, table.machine)
+                state = State(table.machine, kept_by_calls(table), WORD, aligned=False)
+                return Walk(code, claims, state, ranges, units.members, free=True)
+
+            walks = Walks(walk, units)
+            found = self._walked(walks, ranges, units, known)
+            self.framed = distinct(np.append(self.framed, framed := walks.led_to()))
             parts = parts_among(prover.elf, ranges, framed) & (ranges.is_entry != 0)
             if not parts.any():
                 break
@@ -106,13 +110,14 @@ class Finder:
         by_thunks: I64 = found.tails[are_among(found.tails[:, 1], thunks), 0].astype(np.int64)
         return by_thunks
 
-    def _walked(self, walk: Walk, ranges: Ranges, units: Units, known: KnownCode) -> Found:
+    def _walked(self, walks: Walks, ranges: Ranges, units: Units, known: KnownCode) -> Found:
         """What all units show; those that are as they were are not walked."""
         last, unit, count = self._last, units.number, units.count
         former = np.full(len(unit), -1, np.int64) if last is None else _unchanged(last, ranges, unit, count, known)
         is_new = np.zeros(len(count), np.uint8)
         is_new[unit[former < 0]] = 1
-        found = found_rules(walk, Along(self._prover.machine.name), ranges, units.first, is_new, self._prover.catching)
+        prover = self._prover
+        found = found_rules(walks, prover.machine.name, ranges, units.first, is_new, prover.catching)
         if last is not None:
             found = _with_former(found, last.found, former)
         self._last = _Round(ranges.start, ranges.size, ranges.is_entry.copy(), unit, count, known, found)

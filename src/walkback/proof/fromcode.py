@@ -141,10 +141,8 @@ def _table(prover: Prover, start: U64, size: U64, rule: U32, rules: list[Rule]) 
 
 def _places(prover: Prover, address: U64) -> dict[str, np.ndarray]:
     """The sections of addresses of the image, and the places in them."""
-    if not len(prover.image.base):
-        return {"range_section": np.full(len(address), -1, np.int32), "range_start": address}
-    section = np.searchsorted(prover.image.base, address, "right") - 1
-    return {"range_section": section.astype(np.int32), "range_start": address - prover.image.base[section]}
+    section, place = prover.sections_of(address)
+    return {"range_section": section, "range_start": place}
 
 
 def _with_rules(prover: Prover, ranges: Ranges, found: Found, chosen: I64) -> UnwindTable:

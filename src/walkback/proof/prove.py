@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from walkback.base.arch import Machine
-from walkback.base.arrays import I64, U8, U32, U64, are_among
+from walkback.base.arrays import I32, I64, U8, U32, U64, are_among
 from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, layout, machine_of
@@ -50,6 +50,7 @@ from walkback.proof.silent import (
     is_silent,
 )
 from walkback.proof.values import Verdict, Way, Why
+from walkback.proof.walks import Walks
 from walkback.symbols import SymbolIndex
 from walkback.symbols.plt import PltNames
 from walkback.table.table import UnwindTable
@@ -151,17 +152,24 @@ class Prover:
         if chain:
             sets = with_chain(sets, table.machine)
         ranges = self.ranges(table, sets)
-        claims = Claims(sets, table.machine, source is not None)
-        state = State(table.machine, kept_by_calls(table), sets.watched(table.machine), sets.saved())
-        abi = _tally.as_entered(claims, state, len(sets))
+
+        def judges() -> tuple[Claims, State]:
+            state = State(table.machine, kept_by_calls(table), sets.watched(table.machine), sets.saved())
+            return Claims(sets, table.machine, source is not None), state
+
+        abi = _tally.as_entered(*judges(), len(sets))
         first = ranges.first_row.clip(max=max(len(ranges.row_claims) - 1, 0))
         if len(ranges.row_offset):
             begins = (ranges.rows > 0) & (ranges.row_offset[first] == 0)
             ranges.is_entry = (begins & (abi[ranges.row_claims[first]] != 0)).astype(np.uint8)
         known, ways, seen = self.look_at(table, ranges, sets, names)
-        code, units = Code(self.image, known), together(ranges, ways)
+        units = together(ranges, ways)
         ranges.leaps = spread(seen.leaps, units)
-        walk = Walk(code, claims, state, ranges, units.members, linked)
+
+        def walk() -> Walk:
+            return Walk(Code(self.image, known), *judges(), ranges, units.members, linked)
+
+        walks = Walks(walk, units)
         absent = self._absent(table)
         wanted = np.ones(len(ranges.start), np.uint8)
         if only is not None:
@@ -170,17 +178,17 @@ class Prover:
         # What leads to a part is found where the whole file is walked.
         has_parts = only is not None and not apart and are_parts(ranges, wanted != 0, self.name_at).any()
         walked = np.ones_like(wanted) if has_parts else wanted
-        verdicts, reasons, runs = _tally.tally(walk, ranges, units.first, walked)
-        by_tables = walk.by_tables()
-        parts = parts_among(self.elf, ranges, walk.led_to())
-        parts |= named_parts(ranges, walk.led_to(), by_tables[:, 1], self.name_at)
+        verdicts, reasons, runs = _tally.tally(walks, ranges, units.first, walked)
+        led_to, by_tables = walks.led_to(), walks.by_tables()
+        parts = parts_among(self.elf, ranges, led_to)
+        parts |= named_parts(ranges, led_to, by_tables[:, 1], self.name_at)
         ranges.is_entry[parts] = 0
         more = ways_to_parts(ranges, by_tables)
         if has_parts or parts.any() or len(more):  # once more, with these ranges as parts
             units = together(ranges, np.concatenate((ways, more)))
             ranges.leaps = spread(seen.leaps, units)
-            walk = Walk(code, claims, state, ranges, units.members, linked)
-            verdicts, reasons, runs = _tally.tally(walk, ranges, units.first, wanted)
+            walks = Walks(walk, units)
+            verdicts, reasons, runs = _tally.tally(walks, ranges, units.first, wanted)
         if careless is None and not chain and len(changed := returning_changed(runs, units, self.image, table.machine)):
             return self.prove(table, source, only=only, apart=apart, careless=ranges.start[changed])
         hidden = np.where(wanted != 0, ranges.hidden, 0)
@@ -188,7 +196,7 @@ class Prover:
         reasons[Why.OVERLAP] += hidden.sum()
         count = 0 if careless is None else int(are_among(careless, ranges.start[wanted != 0]).sum())
         data = self.image.data
-        return Proof(table.machine, ranges, verdicts, reasons, runs, data, units, sets, walk, absent, count)
+        return Proof(table.machine, ranges, verdicts, reasons, runs, data, units, sets, walks.first, absent, count)
 
     def look_at(
         self, table: UnwindTable, ranges: Ranges, sets: ClaimSets, names: list[str], former: Scan | None = None
@@ -325,10 +333,15 @@ class Prover:
 
     def section_of(self, address: int) -> tuple[int, int]:
         """The section of an address of the image and the place in it; of a linked file -1 and the address."""
+        sections, places = self.sections_of(np.array([address], np.uint64))
+        return int(sections[0]), int(places[0])
+
+    def sections_of(self, addresses: U64) -> tuple[I32, U64]:
+        """The same of many addresses."""
         if not len(self.image.base):
-            return -1, address
-        section = int(np.searchsorted(self.image.base, address, "right")) - 1
-        return section, address - int(self.image.base[section])
+            return np.full(len(addresses), -1, np.int32), addresses
+        sections = np.searchsorted(self.image.base, addresses, "right") - 1
+        return sections.astype(np.int32), addresses - self.image.base[sections]
 
     def image_address(self, section: int, place: int) -> int:
         """The address in the image of a place in a section; of a linked file it is the same."""
@@ -338,6 +351,11 @@ class Prover:
         """The symbol at an address of the image."""
         section, place = self.section_of(address)
         return self.symbols.name_at(place, section)
+
+    def names_at(self, addresses: U64) -> list[str | None]:
+        """The symbols at some addresses of the image."""
+        sections, places = self.sections_of(addresses)
+        return self.symbols.names_at(places, sections)
 
     def _drop_parts(self, ranges: Ranges, ways: U64) -> None:
         """A part that others jump into may begin with a `nop`, whose row is that of an entry by chance.

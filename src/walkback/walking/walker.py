@@ -9,7 +9,6 @@ pointer. `only` keeps to one of them, to compare. Tables are loaded when the fir
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -342,8 +341,3 @@ def _with_memory(sample: Samples, start: int, contents: bytes) -> Samples:
         first_segment=np.zeros(1, np.int64),
         end_segment=np.full(1, len(pieces)),
     )
-
-
-def available_threads() -> int:
-    """How many processors there are for this process."""
-    return len(os.sched_getaffinity(0))

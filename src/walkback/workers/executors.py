@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from walkback.base.errors import ArgumentError, UnreadableError
 from walkback.base.text import one_line
+from walkback.base.threads import available_processors, share_processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -127,7 +128,7 @@ class LocalWorkers(_Closing):
         """As many as there are processors for this process, if nothing else is said."""
         if jobs is not None and jobs < 1:
             raise ArgumentError(f"at least one process does the work, not {jobs}")
-        self._jobs = jobs or len(os.sched_getaffinity(0))
+        self._jobs = jobs or available_processors()
         self._pool: ProcessPoolExecutor | None = None
         self._alive: list[Connection] = []
 
@@ -166,7 +167,7 @@ class LocalWorkers(_Closing):
         context.set_forkserver_preload(_PRELOADED)
         _start_server()
         self._alive = list(context.Pipe(duplex=False))
-        return ProcessPoolExecutor(self._jobs, context, _begin, (self._alive[0],))
+        return ProcessPoolExecutor(self._jobs, context, _begin, (self._alive[0], self._jobs))
 
     def count(self) -> int:
         """As many as were asked for."""
@@ -220,9 +221,10 @@ def _start_server() -> None:
             os.environ[_SAFE_PATH] = former
 
 
-def _begin(alive: Connection) -> None:
+def _begin(alive: Connection, processes: int) -> None:
     """In each process: an interrupt is for the one who started it, and without that one there is nothing to do."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of another server that is running already
+    share_processors(processes)
     threading.Thread(target=_end_after, args=(alive,), daemon=True).start()
 
 
