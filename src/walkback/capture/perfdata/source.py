@@ -19,11 +19,11 @@ from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.capture.perfdata import layout
 from walkback.capture.perfdata._records import scan
-from walkback.capture.perfdata.rooms import Rooms
+from walkback.capture.perfdata.ahead import ReadAhead
 from walkback.capture.perfdata.zstd import BrokenStreamError, ZstdStream
 from walkback.elf import OpenFile
 
-_ROWS = 1 << 12
+_ROWS = 1 << 16
 _CHUNK = 4 << 20
 _FILE_CHUNK = 32 << 20
 """Of a file, whose pieces need not come soon: many samples at once are walked sooner than few."""
@@ -124,17 +124,16 @@ class _SingleSource(RecordSource):
 
     def _scan(
         self, data: memoryview, position: int, end: int, *, owned: bool, base: int
-    ) -> Iterator[RecordChunk | int]:
-        """The records between two positions of a buffer, then where they end."""
+    ) -> Iterator[tuple[RecordChunk, int, bool]]:
+        """The records between two positions of a buffer, with where they end, and whether they are the last."""
         status = 0
         while position < end and not status:
             kind, misc, offset, size, position, status = scan(data, position, end, self._big, _ROWS)
             self.position = base + min(position, end)
-            yield RecordChunk(data, kind, misc, offset, size, owned)
+            yield RecordChunk(data, kind, misc, offset, size, owned), position, status != 0 or position >= end
             if status == layout.ScanEnd.BAD:
                 claimed = int.from_bytes(data[position + 6 : position + 8], self._byteorder)
                 raise _DamageError(f"at {base + position:#x} is a record of {claimed} bytes")
-        yield position
 
     # Compressed records
 
@@ -247,17 +246,15 @@ class FileSource(_SingleSource):
 
     def _stored(self) -> Iterator[RecordChunk]:
         position = self.position
-        rooms = Rooms(min(self.at_once, self.size))
+        ahead = ReadAhead(self._file, self._end, min(self.at_once, self.size))
         while position < self._end:
-            chunk = rooms.take(min(self.at_once, self._end - position))
-            self._file.read_into(position, chunk)
+            chunk = ahead.take(position)
             read = 0
-            for found in self._scan(chunk, 0, len(chunk), owned=True, base=position):
-                if isinstance(found, int):
-                    read = found
-                else:
-                    found.file, found.place = self._file, position
-                    yield found
+            for found, read, is_last in self._scan(chunk, 0, len(chunk), owned=True, base=position):
+                found.file, found.place = self._file, position
+                if is_last:
+                    ahead.begin(position + read)
+                yield found
             cut = position + len(chunk) == self._end and read < len(chunk)
             position += read
             if cut:
@@ -316,11 +313,9 @@ class StreamSource(_SingleSource):
                 continue
             data = memoryview(chunk)
             position = skip
-            for found in self._scan(data, skip, end, owned=True, base=base):
-                if isinstance(found, int):
-                    position = found
-                else:
-                    yield found
+            for found, position_behind, _ in self._scan(data, skip, end, owned=True, base=base):
+                position = position_behind
+                yield found
             skip = max(0, position - end)
             rest = bytes(data[position:end])
             base += min(position, end)
