@@ -37,12 +37,13 @@ _LOWEST = cython.declare(cython.longlong, 64)
 """Smaller numbers are no addresses."""
 _PIECE = 1 << 20
 """Bytes of code that a thread looks at before it takes more."""
-_WIDTHS = 3, 3, 1, 2
-"""Of the ways, calls, named addresses, and places elsewhere that are found."""
-_CALLED = cython.declare(cython.ulonglong, 0)
-_TAKEN = cython.declare(cython.ulonglong, 1)
-_TARGET = cython.declare(cython.ulonglong, 2)
-"""What places elsewhere are."""
+_WIDTHS = 3, 3, 1
+"""Of the ways, calls and named addresses that are found."""
+_KIND_BITS = cython.declare(cython.int, 2)
+_CALLED = cython.declare(cython.ulonglong, 1)
+_TAKEN = cython.declare(cython.ulonglong, 2)
+_TARGET = cython.declare(cython.ulonglong, 3)
+"""What a place elsewhere is, in the lowest bits of a word with it."""
 
 
 class Scan(NamedTuple):
@@ -91,17 +92,18 @@ def scan(code, image, ranges, sp, former=None):
 
     def looked_at(code, piece):
         wanted, low, high = piece
-        found = [Growing(width) for width in _WIDTHS]
+        found, elsewhere = [Growing(width) for width in _WIDTHS], Growing(1)
         whole = wanted, ranges.start, ranges.size, ranges.pos, starts
         marks = called, taken, targets, brief
-        _scan(code, *whole, sp, low, high, returns, leaps, written, kept, *marks, *found)
-        return [rows.rows() for rows in found]
+        _scan(code, *whole, sp, low, high, returns, leaps, written, kept, *marks, *found, elsewhere)
+        return [*(rows.rows() for rows in found), elsewhere]
 
     pieces = _in_pieces(ranges, np.flatnonzero(known < 0), len(image.data))
     none = [np.zeros((0, width), np.uint64) for width in _WIDTHS]
     parts = by_threads([code] * threads_for(len(pieces)), pieces, looked_at)
-    ways, calls, named, elsewhere = (np.concatenate(rows) for rows in zip(none, *parts, strict=True))
-    _mark(elsewhere, called, taken, targets)
+    for *_, elsewhere in parts:
+        _mark(elsewhere, called, taken, targets)
+    ways, calls, named = (np.concatenate(rows) for rows in zip(none, *(part[:3] for part in parts), strict=True))
     old = np.flatnonzero(known >= 0)
     columns = (returns, former.returns), (leaps, former.leaps), (written, former.written), (kept, former.kept)
     for now, before in columns:
@@ -176,7 +178,7 @@ def mark_targets(seen, image, addresses):
 
 @takes_views
 def _mark(
-    elsewhere: cython.const[cython.ulonglong][:, ::1],
+    elsewhere: Growing,
     called: cython.uchar[::1],
     taken: cython.uchar[::1],
     targets: cython.uchar[::1],
@@ -184,11 +186,12 @@ def _mark(
     """Mark the places that other threads had to leave alone."""
     row: cython.Py_ssize_t
     with cython.nogil:
-        for row in range(elsewhere.shape[0]):
-            at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, elsewhere[row, 0])
-            if elsewhere[row, 1] == _CALLED:
+        for row in range(elsewhere.used):
+            at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, elsewhere.numbers[row] >> _KIND_BITS)
+            kind: cython.ulonglong = elsewhere.numbers[row] & _TARGET
+            if kind == _CALLED:
                 called[at >> 3] |= 1 << (at & 7)
-            elif elsewhere[row, 1] == _TAKEN:
+            elif kind == _TAKEN:
                 taken[at >> 3] |= 1 << (at & 7)
             else:
                 targets[at >> 3] |= 1 << (at & 7)
@@ -260,7 +263,7 @@ def _scan(
                         if low <= at < high:
                             taken[at >> 3] |= 1 << (at & 7)
                         elif at >= 0:
-                            elsewhere.add(at, _TAKEN)
+                            elsewhere.add(at << _KIND_BITS | _TAKEN)
                 if one.flow == Flow.JUMP_INDIRECT and one.base < 0 and one.index >= 0:
                     address = cython.cast(cython.ulonglong, one.offset)  # of a jump table
                     if code.is_data(address):
@@ -290,7 +293,7 @@ def _scan(
                     if low <= at < high:
                         called[at >> 3] |= 1 << (at & 7)
                     elif at >= 0:
-                        elsewhere.add(at, _CALLED)
+                        elsewhere.add(at << _KIND_BITS | _CALLED)
                     if at < 0 or not starts[at >> 3] >> (at & 7) & 1:
                         calls.add(i, call, 0 if place >= end or code.padding(place, end) else place)
                 elif is_over or one.flow == Flow.JUMP or one.flow == Flow.BRANCH:
@@ -303,7 +306,7 @@ def _scan(
                     if low <= at < high:
                         targets[at >> 3] |= 1 << (at & 7)
                     elif at >= 0:
-                        elsewhere.add(at, _TARGET)
+                        elsewhere.add(at << _KIND_BITS | _TARGET)
             written[i] = _ALL if goes_on and not call else changed
             kept[i] = stored
             if call:
