@@ -11,7 +11,7 @@ import pytest
 from codetables import table_of
 from walkback.dwarf.files import frame_sources
 from walkback.elf import ElfFile
-from walkback.proof import _scan, walks
+from walkback.proof import _scan, _starts, walks
 from walkback.proof.proof import Proof
 from walkback.proof.prove import Prover
 
@@ -26,7 +26,8 @@ def _with(processors: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def path(monkeypatch: pytest.MonkeyPatch) -> Path:
     """A library with some thousand functions, of which threads take few at once."""
     monkeypatch.setattr(walks, "_AT_ONCE", 64)
-    monkeypatch.setattr(_scan, "_PIECE", 1 << 14)
+    monkeypatch.setattr(_scan, "AT_ONCE", 1 << 14)
+    monkeypatch.setattr(_starts, "AT_ONCE", 1 << 14)
     [path] = Path("/usr/lib").glob("*-linux-gnu/libc.so.6")
     return path
 

@@ -10,6 +10,7 @@ from walkback.base.arrays import I64, U8, U16, U64, Bools
 from walkback.base.bits import WORD
 from walkback.base.threads import by_threads, threads_for
 from walkback.base.views import takes_views
+from walkback.proof.ranges import in_pieces
 
 if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
@@ -35,7 +36,7 @@ _PAGE = cython.declare(cython.longlong, 0xFFF)
 _ALL = cython.declare(cython.ulonglong, WORD)
 _LOWEST = cython.declare(cython.longlong, 64)
 """Smaller numbers are no addresses."""
-_PIECE = 1 << 20
+AT_ONCE = 1 << 20
 """Bytes of code that a thread looks at before it takes more."""
 _WIDTHS = 3, 3, 1
 """Of the ways, calls and named addresses that are found."""
@@ -132,9 +133,8 @@ def _in_pieces(ranges, wanted, size):
 
     The pieces are the same however many threads there are, as data in the code is seen by jumps in front of it.
     """
-    number = np.cumsum(ranges.size[wanted]) // _PIECE
     rising = (np.diff(ranges.pos[wanted]) >= 0).all()
-    pieces = np.split(wanted, np.flatnonzero(np.diff(number)) + 1) if rising else [wanted]
+    pieces = [wanted[piece] for piece in in_pieces(ranges.size[wanted], AT_ONCE)] if rising else [wanted]
     bounds = [0, *((int(ranges.pos[piece[0]]) + 7) & ~7 for piece in pieces[1:]), size]
     return [(piece, *between) for piece, between in zip(pieces, pairwise(bounds), strict=True)]
 

@@ -5,6 +5,8 @@ from walkback.proof._code import Code
 from walkback.proof.image import Image
 from walkback.proof.ranges import Pieces, Ranges
 
+AT_ONCE: int
+
 class Scan(NamedTuple):
     start: U64
     size: I64

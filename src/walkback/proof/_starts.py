@@ -3,7 +3,10 @@
 import cython
 import numpy as np
 
+from walkback.base.threads import by_threads, threads_for
 from walkback.base.views import takes_views
+from walkback.proof._scan import AT_ONCE
+from walkback.proof.ranges import in_pieces
 
 if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
@@ -39,9 +42,16 @@ def beginnings(code, targets, ranges, sp, ra, kept, last, back):
     does not matter if one of these is the return address, or an instruction says that calls come there; else calls of
     those that come `back` do so. Both are sorted.
     """
-    found, executed = Growing(3), np.zeros(len(targets), np.uint8)
-    _beginnings(code, ranges.start, ranges.size, ranges.pos, sp, ra, kept, last, back, executed, found)
-    return found.rows()
+
+    def begun(code, piece):
+        found, executed = Growing(3), np.zeros(len(targets), np.uint8)
+        whole = ranges.start[piece], ranges.size[piece], ranges.pos[piece]
+        _beginnings(code, *whole, sp, ra, kept, last, back, executed, found)
+        return found.rows()
+
+    pieces = in_pieces(ranges.size, AT_ONCE)
+    parts = by_threads([code] * threads_for(len(pieces)), pieces, begun)
+    return np.concatenate([np.zeros((0, 3), np.uint64), *parts])
 
 
 @cython.cfunc

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -80,6 +81,12 @@ class Units:
         found = np.zeros(len(self.members), np.int64)
         found[self.members] = np.repeat(np.arange(len(self.first) - 1), self.count)
         return found
+
+
+def in_pieces(size: I64, at_once: int) -> list[slice]:
+    """Ranges of these sizes in pieces of about this number of bytes, one behind the other."""
+    ends = np.flatnonzero(np.diff(np.cumsum(size) // at_once)) + 1
+    return [slice(begin, end) for begin, end in pairwise([0, *ends.tolist(), len(size)])]
 
 
 def spread(marks: Bools, units: Units) -> U8:
