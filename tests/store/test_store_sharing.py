@@ -1,4 +1,4 @@
-"""Compaction by several processes: it writes what one writes, whatever happens to them."""
+"""Compaction and checks by several processes: they do what one does, whatever happens to them."""
 
 from __future__ import annotations
 
@@ -99,12 +99,59 @@ def test_a_process_that_is_killed_changes_nothing(raw: Path, expected: Any, tmp_
     assert ((len(done.old), done.blocks, done.rollups), tables(folder)) == expected
 
 
-def test_a_cluster_compacts_nothing(raw: Path) -> None:
+def damaged(raw: Path, folder: Path) -> Store:
+    """A compacted store in which a rollup, the samples of an hour, and the folder of another are damaged."""
+    shutil.copytree(raw, folder)
+    store = Store(folder)
+    store.compact()
+    [first, second, *_] = store.blocks()
+    first.file("samples").write_bytes(b"no table")
+    shutil.rmtree(second.path)
+    [month] = folder.glob("segment=*/sums/2025-11/sums.parquet")
+    day = min(folder.glob("segment=*/sums/2025-11-*/sums.parquet"))
+    month.write_bytes(day.read_bytes())
+    return store
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_two_processes_find_what_is_wrong_as_one_does(raw: Path, killed: bool, tmp_path: Path) -> None:
+    def kill(workers: Watched) -> None:
+        if killed and workers.sent == 3:
+            assert workers._pool is not None
+            os.kill(max(workers._pool._processes), signal.SIGKILL)
+
+    store = damaged(raw, tmp_path / "store")
+    alone = store.check()
+    assert len({problem.file for problem in alone}) >= 3
+    assert any("its blocks come to" in problem.message for problem in alone)
+    with Watched(kill) as workers:
+        assert store.check(workers=workers) == alone
+    assert workers.sent > 10
+
+
+def test_the_command_that_checks(raw: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    damaged(raw, folder)
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", IN_PIECES, "store", str(folder), "check", "--jobs", jobs],
+            check=False,
+            capture_output=True,
+        )
+        for jobs in ("1", "2")
+    ]
+    assert [done.returncode for done in outputs] == [1, 1]
+    assert outputs[0].stdout == outputs[1].stdout != b""
+    assert outputs[0].stderr == outputs[1].stderr == b""
+
+
+def test_a_cluster_compacts_and_checks_nothing(raw: Path) -> None:
     class Far(LocalWorkers):
         are_here = False
 
-    with pytest.raises(ArgumentError, match="not the workers of a cluster"):
-        Store(raw).compact(workers=Far(2))
+    for work in (Store(raw).compact, Store(raw).check):
+        with pytest.raises(ArgumentError, match="not the workers of a cluster"):
+            work(workers=Far(2))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

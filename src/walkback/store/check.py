@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,11 +17,14 @@ from walkback.store import layout
 from walkback.store.builder import counted, sum_of
 from walkback.store.folder import StoreFolder
 from walkback.store.names import read_names
-from walkback.store.parts import Block, Rollup, Segment, live, live_names, live_rollups
+from walkback.store.parts import Block, BlockCounts, Name, Rollup, Segment, Summed, live, live_names, live_rollups
+from walkback.store.sharing import refuse_cluster, shared_out
 from walkback.store.tables import Contents, read_block, read_rollup
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    from walkback.workers.executors import LocalWorkers
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +37,10 @@ class Problem:
     """What is wrong."""
 
 
-def check(folder: StoreFolder) -> Iterator[Problem]:
-    """All that is wrong; nothing if every sample can be read."""
-    with folder.reading(), Reopened() as database:
+def check(folder: StoreFolder, workers: LocalWorkers | None = None) -> Iterator[Problem]:
+    """All that is wrong; nothing if every sample can be read. With `workers` several blocks are read at a time."""
+    refuse_cluster(workers)
+    with folder.reading():
         wrong: list[UnreadableError] = []
         segments = folder.segments(wrong)
         blocks = live(segments)
@@ -42,34 +48,50 @@ def check(folder: StoreFolder) -> Iterator[Problem]:
             yield Problem(error.file or folder.name, error.message)
         for file in folder.missing(segments):
             yield Problem(file, "this file is missing, or not as large as its segment says")
-        for block in blocks:
-            try:
-                block.check_there()
-                with database.use() as db:
-                    yield from _check_block(db, block)
-            except WalkbackError as error:
-                yield Problem(error.file or str(block.path), error.message)
-        for rollup in live_rollups(segments):
-            yield from _check_rollup(database, rollup, [block for block in blocks if block.name in rollup.of])
-        for segment in live_names(segments):
-            yield from _check_names(database, segment)
+        yield from _check_parts(blocks, live_rollups(segments), workers)
+        with Reopened() as database:
+            for segment in live_names(segments):
+                yield from _check_names(database, segment)
 
 
-def _check_rollup(database: Reopened, rollup: Rollup, blocks: Sequence[Block]) -> Iterator[Problem]:
-    try:
-        rollup.check_there()
-        with database.use() as db:
-            found = read_rollup(db, rollup)
-    except WalkbackError as error:
-        yield Problem(error.file or str(rollup.path), error.message)
-        return
-    expected = {
-        "samples": sum(block.counts.samples for block in blocks),
-        "weight": sum(block.counts.weight for block in blocks),
-        "first": min(block.counts.first for block in blocks),
-        "last": max(block.counts.last for block in blocks),
+def _check_parts(blocks: Sequence[Block], rollups: Sequence[Rollup], workers: LocalWorkers | None) -> Iterator[Problem]:
+    counts = {block.name: block.counts for block in blocks}
+    work = partial(_check_part, sums={rollup.path: _sums(rollup, counts) for rollup in rollups})
+    parts = {block.path: Summed((), (block,)) for block in blocks} | {one.path: Summed((one,)) for one in rollups}
+    found = dict(shared_out(work, parts, max, None, workers))
+    for path in parts:
+        problems = found[path]
+        if isinstance(problems, WalkbackError):
+            yield Problem(problems.file or str(path), problems.message)
+        else:
+            yield from problems
+
+
+def _sums(rollup: Rollup, counts: Mapping[Name, BlockCounts]) -> dict[str, int]:
+    """What the blocks of a rollup come to."""
+    its = [counts[name] for name in rollup.of]
+    return {
+        "samples": sum(block.samples for block in its),
+        "weight": sum(block.weight for block in its),
+        "first": min(block.first for block in its),
+        "last": max(block.last for block in its),
         "sums": rollup.sums,
     }
+
+
+def _check_part(
+    db: DuckDBPyConnection, part: Summed, path: Path, *, sums: Mapping[Path, Mapping[str, int]]
+) -> list[Problem]:
+    """What is wrong with one block or rollup."""
+    for its in part.all:
+        its.check_there()
+    if part.rollups:
+        return list(_check_rollup(db, part.rollups[0], sums[path]))
+    return list(_check_block(db, part.blocks[0]))
+
+
+def _check_rollup(db: DuckDBPyConnection, rollup: Rollup, expected: Mapping[str, int]) -> Iterator[Problem]:
+    found = read_rollup(db, rollup)
     here = {
         "samples": int(found.count.sum()),
         "weight": sum_of(found.weight),

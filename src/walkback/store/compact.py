@@ -6,13 +6,15 @@ replaced goes when nobody reads, which may be at a later compaction.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from walkback.base.dataclass import dataclass
-from walkback.base.errors import ArgumentError, UnreadableError, WalkbackError
+from walkback.base.errors import UnreadableError, WalkbackError
 from walkback.segments.database import connect, done_apart
 from walkback.store import layout
 from walkback.store.builder import Builder, write_manifest
@@ -34,7 +36,7 @@ from walkback.store.parts import (
 )
 from walkback.store.reading import BlockTables
 from walkback.store.rollups import wanted_rollups, write_rollups
-from walkback.store.sharing import shared_out
+from walkback.store.sharing import refuse_cluster, shared_out
 from walkback.store.staging import Staging
 from walkback.store.tables import SMALL
 
@@ -70,8 +72,7 @@ def compact(
     An hour with a block that cannot be read stays as it is, and after all others are done this raises the error.
     `workers` do hours, days and months side by side.
     """
-    if workers is not None and not workers.are_here:
-        raise ArgumentError("processes of this machine compact a store, and not the workers of a cluster")
+    refuse_cluster(workers)
 
     def work(turn: Turn) -> Replaced:
         return _compact(folder, turn, level, workers, every=every)
@@ -104,7 +105,7 @@ def _compact(folder: StoreFolder, turn: Turn, level: int, workers: LocalWorkers 
             for hour, blocks in hours.items()
             if every or len(blocks) > 1
         }
-        merged = shared_out(_write_hour, places, sum, level, staging.spilled, workers)
+        merged = shared_out(partial(_write_hour, level=level), places, sum, staging.spilled, workers)
         for place, made in sorted(merged):
             if isinstance(made, WalkbackError):
                 errors.append(made)
@@ -161,8 +162,9 @@ def _outdated(segments: Sequence[Segment], names: AbstractSet[Name]) -> set[Name
     return {rollup.name for rollup in rollups if rollup.name not in replaced and not rollup.of <= names}
 
 
-def _write_hour(db: DuckDBPyConnection, parts: Summed, place: Path, level: int) -> dict[str, BlockCounts]:
+def _write_hour(db: DuckDBPyConnection, parts: Summed, place: Path, *, level: int) -> dict[str, BlockCounts]:
     """Write the samples of an hour's blocks as one block."""
+    shutil.rmtree(place, ignore_errors=True)  # a process that was lost may have begun
     builder = Builder()
     for block in parts.blocks:
         found = checked_block(db, block)

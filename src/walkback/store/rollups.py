@@ -6,7 +6,9 @@ processes and threads by their names only. Compaction makes those of days and mo
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -124,7 +126,7 @@ def write_rollups(
     folder = staging.path / layout.SUMS
     parts = {folder / span: summed(blocks, known, None, None) for span, blocks in wanted.items()}
     several = {place: its for place, its in parts.items() if len(its.all) > 1}
-    made = dict(shared_out(_write_sums, several, max, level, staging.spilled, workers))
+    made = dict(shared_out(partial(_write_sums, level=level), several, max, staging.spilled, workers))
     found: list[Rollup | WalkbackError] = []
     for place, count in sorted(made.items()):
         if isinstance(count, int):
@@ -135,8 +137,9 @@ def write_rollups(
     return found
 
 
-def _write_sums(db: DuckDBPyConnection, parts: Summed, place: Path, level: int) -> int:
+def _write_sums(db: DuckDBPyConnection, parts: Summed, place: Path, *, level: int) -> int:
     """Write the sums of these parts; returns how many there are."""
+    shutil.rmtree(place, ignore_errors=True)  # a process that was lost may have begun
     sums = _Sums()
     for rollup in parts.rollups:
         sums.add_rollup(db, rollup)

@@ -1,8 +1,7 @@
-"""How the parts of a new segment are shared out between processes: each writes some of its hours, days or months."""
+"""How the parts of a store are shared out between processes: each reads some hours, days or months, or writes them."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from walkback.base.dataclass import dataclass
-from walkback.base.errors import WalkbackError
+from walkback.base.errors import ArgumentError, WalkbackError
 from walkback.base.memory import memory
 from walkback.segments.database import Reopened, done_apart, shared_settings
 from walkback.store.parts import Block, Rollup, Summed, brought
@@ -34,8 +33,8 @@ _BYTES_OF_A_ROW = 110
 """Of memory, also for each node of a tree."""
 
 
-Write = Callable[["DuckDBPyConnection", Summed, Path, int], Made]
-"""Writes what becomes of some parts into a new folder, at a level of compression."""
+Work = Callable[["DuckDBPyConnection", Summed, Path], Made]
+"""Makes something of some parts, which have this folder, or are to have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +42,18 @@ class _Portion(Generic[Made]):
     """Some hours, days or months, by their folders, with all files on this machine."""
 
     parts: Mapping[Path, Summed]
-    write: Write[Made]
-    level: int
-    spilled: Path
+    work: Work[Made]
+    spilled: Path | None
     """Where DuckDB may put what is too large for memory."""
     processes: int
     size: int
     """The bytes of memory that it takes."""
+
+
+def refuse_cluster(workers: LocalWorkers | None) -> None:
+    """The files that are read and written are on this machine."""
+    if workers is not None and not workers.are_here:
+        raise ArgumentError("processes of this machine share this work, and not the workers of a cluster")
 
 
 def cost(part: Block | Rollup) -> int:
@@ -58,14 +62,13 @@ def cost(part: Block | Rollup) -> int:
 
 
 def shared_out(
-    write: Write[Made],
+    work: Work[Made],
     parts: Mapping[Path, Summed],
     held: Callable[[Iterable[int]], int],
-    level: int,
-    spilled: Path,
+    spilled: Path | None,
     workers: LocalWorkers | None,
 ) -> Iterator[tuple[Path, Made | WalkbackError]]:
-    """Write something from the parts of each folder, in no particular order; an error is of its folder alone.
+    """What becomes of the parts of each folder, in no particular order; an error is of its folder alone.
 
     `held` is `sum` if all rows of these parts are in the memory at a time, and `max` if they become sums one by one.
     """
@@ -82,9 +85,9 @@ def shared_out(
                     failed[place] = error
             rows = max((held(map(_rows, its.all)) for its in found.values()), default=0)
             size = _BYTES_OF_A_PROCESS + _BYTES_OF_A_ROW * rows
-            yield _Portion(found, write, level, spilled, processes, size)
+            yield _Portion(found, work, spilled, processes, size)
 
-    for _, made in spread(workers, _write, brought_portions(), size=lambda one: one.size, room=memory() // 2):
+    for _, made in spread(workers, _worked, brought_portions(), size=lambda one: one.size, room=memory() // 2):
         yield from made.items()
     yield from failed.items()
 
@@ -105,7 +108,7 @@ def _rows(part: Block | Rollup) -> int:
     return min(part.rows + (part.counts.nodes if isinstance(part, Block) else 0), _MOST_ROWS)
 
 
-def _write(portion: _Portion[Made]) -> dict[Path, Made | WalkbackError]:
+def _worked(portion: _Portion[Made]) -> dict[Path, Made | WalkbackError]:
     """In a process that was started for it, or in the one that asks, which has the machine alone."""
     from multiprocessing import parent_process
 
@@ -114,11 +117,9 @@ def _write(portion: _Portion[Made]) -> dict[Path, Made | WalkbackError]:
     made: dict[Path, Made | WalkbackError] = {}
     with Reopened(portion.spilled, **settings) as database:
         for place, parts in portion.parts.items():
-            # A process that was lost may have begun to write there.
-            shutil.rmtree(place, ignore_errors=True)
             try:
                 with database.use() as db:
-                    work = partial(portion.write, db, parts, place, portion.level)
+                    work = partial(portion.work, db, parts, place)
                     made[place] = work() if is_worker else done_apart(db, work)
             except WalkbackError as error:
                 made[place] = error

@@ -127,6 +127,6 @@ class Store:
         """Let all hours go that ended before a time."""
         return expire(self.folder, moment(before))
 
-    def check(self) -> list[Problem]:
-        """All that is wrong with its files; every block is read."""
-        return list(check(self.folder))
+    def check(self, *, workers: LocalWorkers | None = None) -> list[Problem]:
+        """All that is wrong with its files; every block is read, several at a time if there are workers."""
+        return list(check(self.folder, workers))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from types import FrameType
 
-_PRELOADED = ["walkback.surveys.work", "walkback.store.pieces", "walkback.store.compact"]
+_PRELOADED = ["walkback.surveys.work", "walkback.store.pieces", "walkback.store.compact", "walkback.store.check"]
 """Modules with work; each process has them when it starts."""
 _COUNTED_EVERY = 2.0
 """Seconds between questions how many workers of a cluster there are."""

@@ -8,7 +8,8 @@ import click
 
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb
-from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JOBS, JSON, guarded
+from walkback.cli.workers import processes
 
 
 class ProblemObject(TypedDict):
@@ -19,9 +20,10 @@ class ProblemObject(TypedDict):
 
 
 @verb("walkback store stacks check", "walkback store stacks check --json", exit_1="anything is wrong.")
+@JOBS
 @JSON
 @click.pass_context
-def check(ctx: click.Context, /, as_json: bool) -> None:
+def check(ctx: click.Context, /, jobs: int | None, as_json: bool) -> None:
     """Verify every block."""
 
     def work(folder: str) -> int:
@@ -31,7 +33,8 @@ def check(ctx: click.Context, /, as_json: bool) -> None:
         from walkback.store.store import Store
 
         store = Store(folder)
-        problems = store.check()
+        with processes(jobs) as workers:
+            problems = store.check(workers=workers)
         if as_json:
             kind: ProblemObject = {"type": "problem"}
             for one in problems:
