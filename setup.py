@@ -275,6 +275,7 @@ def write_face(module: str) -> None:
 DIRECTIVES = {
     "boundscheck": True,
     "cdivision": True,
+    "freethreading_compatible": True,  # kernels have no state of their own
     "initializedcheck": False,
     "language_level": 3,
     "wraparound": False,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import threading
 import time
 
 import pytest
 
+from kernels import ROOT, kernels
 from walkback.base.threads import available_processors, by_threads, share_processors, threads_for
 
 
@@ -73,3 +75,23 @@ def test_a_thread_that_is_one_of_several_works_alone() -> None:
     one.start()
     one.join()
     assert found == [1]
+
+
+@pytest.mark.parametrize("name", kernels())
+def test_a_kernel_has_no_state_that_threads_could_share(name: str) -> None:
+    module = ast.parse((ROOT / f"src/{name.replace('.', '/')}.py").read_text())
+    names = set()
+    for node in module.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
+    for part in ast.walk(module):
+        assert not isinstance(part, ast.Global | ast.Nonlocal)
+        if isinstance(part, ast.Subscript | ast.Attribute) and isinstance(part.ctx, ast.Store | ast.Del):
+            assert not (isinstance(part.value, ast.Name) and part.value.id in names)
+        if (
+            isinstance(part, ast.Call)
+            and isinstance(part.func, ast.Attribute)
+            and isinstance(part.func.value, ast.Name)
+        ):
+            assert part.func.value.id not in names

@@ -52,13 +52,16 @@ def by_threads(tools: Sequence[Tool], pieces: Sequence[Piece], work: Callable[[T
     """What the work makes of each piece, in order. A thread for each tool takes one piece after the other."""
     found: dict[int, Found] = {}
     errors: list[BaseException] = []
-    numbers = iter(range(len(pieces)))
+    left = iter(range(len(pieces)))
+    lock = threading.Lock()
+
+    def next_number() -> int | None:
+        with lock:
+            return None if errors else next(left, None)
 
     def take(tool: Tool) -> None:
         try:
-            for number in numbers:
-                if errors:
-                    break
+            for number in iter(next_number, None):
                 found[number] = work(tool, pieces[number])
         except BaseException as error:
             errors.append(error)
