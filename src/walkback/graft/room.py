@@ -133,7 +133,7 @@ def _reached(elf: ElfFile) -> dict[int, list[int]]:
 
 
 def _pointed_at(elf: ElfFile) -> U64:
-    """Addresses that symbols and relocations say, in order; apart from those of symbols that stand for a section."""
+    """Addresses that symbols and relocations say, apart from those of symbols that stand for a section."""
     found = [np.zeros(0, np.uint64)]
     for kind in (layout.SHT_SYMTAB, layout.SHT_DYNSYM):
         for index in elf.sections_of_type(kind):
@@ -147,7 +147,7 @@ def _pointed_at(elf: ElfFile) -> U64:
         entries = elf.entries(index, layout.RELA)
         relative = entries["info"] & np.uint64(0xFFFFFFFF) == np.uint64(_RELATIVE.get(elf.machine, 0))
         found.append(entries["addend"][relative].view(np.uint64))
-    return np.sort(np.concatenate(found))
+    return np.concatenate(found)
 
 
 def blocks(elf: ElfFile, headers: Headers, position: int) -> Iterator[FileBlock]:
@@ -203,7 +203,7 @@ def _is_movable(elf: ElfFile, block: FileBlock, reached: dict[int, list[int]], p
     low, high = distance + block.start, distance + block.end
     if low < 0 or high >= 1 << 64:
         return False
-    if np.searchsorted(pointed, np.uint64(low)) != np.searchsorted(pointed, np.uint64(high)):
+    if ((pointed >= np.uint64(low)) & (pointed < np.uint64(high))).any():
         return False
     return all(_may_leave(elf, index, block, reached) for index in block.sections)
 
