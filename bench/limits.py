@@ -14,14 +14,23 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import islice
 
 import numpy as np
 
+import unwinding
 from frames import SMALL, _read, _source
 from inputs import inputs
 from measure import fastest
 from run import _addresses
+from walkback.base.threads import limit_processors
+from walkback.capture.perfdata.recording import Recording
+from walkback.dwarf.files import frame_sources
+from walkback.elf import ElfFile
+from walkback.naming.modules import Modules
+from walkback.proof.prove import Prover
 from walkback.sframe import decode, to_table
+from walkback.walking.walker import Walker
 
 _COUNTS = {
     "instructions": r"I\s+refs",
@@ -30,6 +39,7 @@ _COUNTS = {
     "last cache missed": r"LLd misses",
 }
 _ROUNDS = 20
+_BATCHES = 4
 Work = tuple[Callable[[], object], int]
 """What is done, and how many things that are."""
 
@@ -54,7 +64,31 @@ def call_frames() -> Work:
     return lambda: _read(source), len(_read(source).row_offset)
 
 
-WORKS = {work.__name__: work for work in (decoding, finding, call_frames)}
+def walking() -> Work:
+    """Samples to stacks, a frame."""
+    data = unwinding.recording("unwinding", "recorded.c", "gcc", *unwinding.OPTIONS)
+    modules = Modules()
+    recording = Recording.open(data, modules)
+    walker = Walker(recording.machine, recording.byteorder, lambda number: modules[number].elf)
+    batches = list(islice(recording.batches(), _BATCHES))
+
+    def walk() -> int:
+        return sum(len(walker.walk(batch.samples, recording.spaces).pc) for batch in batches)
+
+    return walk, walk()
+
+
+def proving() -> Work:
+    """A table of call frame information proved by one thread, an instruction."""
+    limit_processors(1)
+    elf = ElfFile(SMALL)
+    [source] = [one for one in frame_sources(elf) if one.name == ".eh_frame"]
+    proof = Prover(elf).prove(source.table, source)
+    instructions = sum(len(proof.instructions(unit)) for unit in range(len(proof.units.first) - 1))
+    return lambda: Prover(elf).prove(source.table, source), instructions
+
+
+WORKS = {work.__name__: work for work in (decoding, finding, call_frames, walking, proving)}
 
 
 def main() -> None:
