@@ -84,6 +84,7 @@ def test_a_store_of_another_version_is_refused(store: Store, marker: str) -> Non
         '{"version": 1, "replaces": [], "blocks": {"2025-11-24T99": {}}}',
         '{"version": 1, "replaces": [], "blocks": {"2025-11-24T16": {"samples": 1}}}',
         '{"version": 1, "replaces": [], "blocks": {"2025-11-24T16": 5}}',
+        '{"version": 1, "replaces": [], "blocks": {}, "sums": {"2025-11-24": {"sums": 1, "of": []}}}',
         "[" * 100_000,
     ],
 )

@@ -170,6 +170,17 @@ def test_a_signal_leaves_nothing(raw: Path, number: signal.Signals, tmp_path: Pa
     assert len(Store(folder).blocks()) == len(Store(raw).blocks())
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_a_check_leaves_nothing(raw: Path, number: signal.Signals, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", IN_PIECES, "store", str(raw), "check", "--jobs", "2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ | {"TMPDIR": str(tmp_path)}) as process:
+        assert eventually(lambda: any(tmp_path.glob("walkback-*/*")))  # a process has opened its database
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.strip()) in {(130 if number == signal.SIGINT else 128 + number, b""), (0, b"")}
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_where_no_process_can_be_started_one_does_all(
     raw: Path, expected: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

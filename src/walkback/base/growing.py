@@ -8,6 +8,12 @@ from walkback.base.arrays import longer
 _WIDEST = cython.declare(cython.Py_ssize_t, 5)
 
 
+def joined(parts, widths):
+    """What several parts have, each of them arrays of rows of these widths."""
+    none = [np.zeros((0, width), np.uint64) for width in widths]
+    return [np.concatenate(rows) for rows in zip(none, *parts, strict=True)]
+
+
 @cython.final
 @cython.cclass
 class Growing:

@@ -1,4 +1,8 @@
+from collections.abc import Iterable, Sequence
+
 from walkback.base.arrays import U64
+
+def joined(parts: Iterable[Sequence[U64]], widths: Sequence[int]) -> list[U64]: ...
 
 class Growing:
     def __init__(self, width: int) -> None: ...

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 Tool = TypeVar("Tool")
@@ -15,7 +16,7 @@ Piece = TypeVar("Piece")
 Found = TypeVar("Found")
 
 _MOST = 16
-"""Threads for one piece of work: with more of them, what they cannot share takes longer than the rest."""
+"""Threads: with more of them, what they cannot share takes longer than the rest."""
 
 
 class _Allowed:
@@ -42,7 +43,7 @@ def available_processors() -> int:
 
 
 def threads_for(pieces: int) -> int:
-    """How many threads are worth it for this number of pieces; other threads than the first work alone."""
+    """How many threads are worth it for this number of pieces; a thread that is not the main one works alone."""
     if threading.current_thread() is not threading.main_thread():
         return 1
     return max(1, min(pieces, available_processors(), _MOST))
@@ -67,16 +68,18 @@ def by_threads(tools: Sequence[Tool], pieces: Sequence[Piece], work: Callable[[T
             errors.append(error)
 
     started: list[threading.Thread] = []
-    for tool in tools[1:]:
-        thread = threading.Thread(target=take, args=(tool,), daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:  # no more threads can be had, so those that there are do all of it
-            break
-        started.append(thread)
-    take(tools[0])
-    for thread in started:
-        thread.join()
+    try:
+        with suppress(RuntimeError):  # if no more threads can be had, those that there are do all of it
+            for tool in tools[1:]:
+                thread = threading.Thread(target=take, args=(tool,), daemon=True)
+                thread.start()
+                started.append(thread)
+        take(tools[0])
+        for thread in started:
+            thread.join()
+    except BaseException as error:
+        errors.append(error)  # which ends the others
+        raise
     if errors:
         raise errors[0]
     return [found[number] for number in range(len(pieces))]

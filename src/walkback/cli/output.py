@@ -63,7 +63,7 @@ CALL_FRAMES = click.option(
 
 
 def _limited(ctx: click.Context, _param: click.Parameter, jobs: int | None) -> int | None:
-    """The number of processes, which is also the most threads of one of them, as long as the command runs."""
+    """The number of processes; a command that works with threads has no more of these."""
     if jobs is not None:
         from walkback.base.threads import limit_processors
 

@@ -6,6 +6,7 @@ import cython
 import numpy as np
 
 from walkback.base.arrays import U16, U64
+from walkback.base.growing import joined
 from walkback.base.views import takes_views
 
 if cython.compiled:
@@ -56,8 +57,6 @@ _RETURN_AND_POP = cython.declare(cython.int, 0xC2)
 """Opcodes of AMD64."""
 _LONGEST_WAY = cython.declare(cython.int, 1 << 12)
 """Blocks."""
-
-
 _WIDTHS = 5, 2, 3
 """Of the rows, tails and calls that are found."""
 
@@ -94,8 +93,7 @@ def found_rules(walks, machine, ranges, unit_first, wanted, catching):
         _found_rules(walk, Along(machine), units, wanted[first:end], catching, seen, ends, straight, *growing)
         return [rows.rows() for rows in growing]
 
-    none = [np.zeros((0, width), np.uint64) for width in _WIDTHS]
-    rows, tails, calls = (np.concatenate(parts) for parts in zip(none, *walks.each(found), strict=True))
+    rows, tails, calls = joined(walks.each(found), _WIDTHS)
     return Found(rows, seen, tails, calls, ends, np.where(straight == 0, ends, straight))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from walkback.base.arrays import I64, U8, U16, U64, Bools
 from walkback.base.bits import WORD
+from walkback.base.growing import joined
 from walkback.base.threads import by_threads, threads_for
 from walkback.base.views import takes_views
 from walkback.proof.ranges import in_pieces
@@ -100,11 +101,10 @@ def scan(code, image, ranges, sp, former=None):
         return [*(rows.rows() for rows in found), elsewhere]
 
     pieces = _in_pieces(ranges, np.flatnonzero(known < 0), len(image.data))
-    none = [np.zeros((0, width), np.uint64) for width in _WIDTHS]
     parts = by_threads([code] * threads_for(len(pieces)), pieces, looked_at)
     for *_, elsewhere in parts:
         _mark(elsewhere, called, taken, targets)
-    ways, calls, named = (np.concatenate(rows) for rows in zip(none, *(part[:3] for part in parts), strict=True))
+    ways, calls, named = joined((part[: len(_WIDTHS)] for part in parts), _WIDTHS)
     old = np.flatnonzero(known >= 0)
     columns = (returns, former.returns), (leaps, former.leaps), (written, former.written), (kept, former.kept)
     for now, before in columns:
@@ -131,11 +131,13 @@ def scan(code, image, ranges, sp, former=None):
 def _in_pieces(ranges, wanted, size):
     """The numbers of ranges that one thread looks at, and between which places of the image it marks what it finds.
 
-    The pieces are the same however many threads there are, as data in the code is seen by jumps in front of it.
+    The pieces are the same however many threads there are, as data in the code is seen by jumps in front of it. They
+    begin at multiples of 8, so that no byte of marks belongs to two.
     """
-    rising = (np.diff(ranges.pos[wanted]) >= 0).all()
-    pieces = [wanted[piece] for piece in in_pieces(ranges.size[wanted], AT_ONCE)] if rising else [wanted]
-    bounds = [0, *((int(ranges.pos[piece[0]]) + 7) & ~7 for piece in pieces[1:]), size]
+    pos = ranges.pos[wanted]
+    rising = (np.diff(pos) >= 0).all()
+    pieces = [wanted[one] for one in in_pieces(ranges.size[wanted], AT_ONCE, pos % 8 == 0)] if rising else [wanted]
+    bounds = [0, *(int(ranges.pos[piece[0]]) for piece in pieces[1:]), size]
     return [(piece, *between) for piece, between in zip(pieces, pairwise(bounds), strict=True)]
 
 

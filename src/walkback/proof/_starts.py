@@ -3,6 +3,7 @@
 import cython
 import numpy as np
 
+from walkback.base.growing import joined
 from walkback.base.threads import by_threads, threads_for
 from walkback.base.views import takes_views
 from walkback.proof._scan import AT_ONCE
@@ -47,11 +48,11 @@ def beginnings(code, targets, ranges, sp, ra, kept, last, back):
         found, executed = Growing(3), np.zeros(len(targets), np.uint8)
         whole = ranges.start[piece], ranges.size[piece], ranges.pos[piece]
         _beginnings(code, *whole, sp, ra, kept, last, back, executed, found)
-        return found.rows()
+        return [found.rows()]
 
     pieces = in_pieces(ranges.size, AT_ONCE)
-    parts = by_threads([code] * threads_for(len(pieces)), pieces, begun)
-    return np.concatenate([np.zeros((0, 3), np.uint64), *parts])
+    [rows] = joined(by_threads([code] * threads_for(len(pieces)), pieces, begun), (3,))
+    return rows
 
 
 @cython.cfunc

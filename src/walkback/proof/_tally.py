@@ -51,18 +51,19 @@ def tally(walks, ranges, unit_first, wanted):
     """Walk through all units: the bytes of each range by verdict, of all ranges by reason, and runs not proved."""
     verdicts = np.zeros((len(ranges.start), _VERDICTS), np.int64)
     none = np.zeros(_REASONS, np.int64), np.zeros((0, _WIDTH), np.uint64)
-    kept = []
+    kept = {}
 
     def tallied(walk, piece):
         first, end = piece
         reasons, runs = none[0].copy(), Growing(_WIDTH)
         _tally(walk, unit_first[first : end + 1], wanted, verdicts, reasons, runs)
-        rows = _kept(runs.rows(), sum(kept))
-        kept.append(len(rows))
+        # Those of later pieces may have been kept already, so that only some of all are left in the end.
+        rows = _kept(runs.rows(), sum(count for before, count in kept.copy().items() if before < first))
+        kept[first] = len(rows)
         return reasons, rows
 
     reasons, runs = zip(none, *walks.each(tallied), strict=True)
-    return verdicts, sum(reasons), np.concatenate(runs)
+    return verdicts, sum(reasons), _kept(np.concatenate(runs), 0)
 
 
 def _kept(rows, before):

@@ -83,10 +83,15 @@ class Units:
         return found
 
 
-def in_pieces(size: I64, at_once: int) -> list[slice]:
-    """Ranges of these sizes in pieces of about this number of bytes, one behind the other."""
-    ends = np.flatnonzero(np.diff(np.cumsum(size) // at_once)) + 1
-    return [slice(begin, end) for begin, end in pairwise([0, *ends.tolist(), len(size)])]
+def in_pieces(size: I64, at_once: int, may_begin: Bools | None = None) -> list[slice]:
+    """Ranges of these sizes in pieces of about this number of bytes, one behind the other.
+
+    With `may_begin` a piece begins only with those.
+    """
+    places = np.arange(len(size)) if may_begin is None else np.flatnonzero(may_begin)
+    number = (np.cumsum(size) - size)[places] // at_once
+    begins = places[1:][np.diff(number) > 0]
+    return [slice(begin, end) for begin, end in pairwise([0, *begins.tolist(), len(size)])]
 
 
 def spread(marks: Bools, units: Units) -> U8:

@@ -316,12 +316,20 @@ def parsed_segment(
             number,
             span,
             _a_count("sums", rollup["sums"]),
-            frozenset((_an_id(segment), _an_hour(hour)) for segment, hour in rollup["of"]),
+            _blocks_of(rollup["of"]),
             source,
         )
         for span, rollup in described.get("sums", {}).items()
     )
     return Segment(path, number, replaces, blocks, _a_count("names", described.get("names", 0)), rollups, source)
+
+
+def _blocks_of(names: Iterable[tuple[object, object]]) -> frozenset[Name]:
+    """The blocks of a rollup; none without any was ever written."""
+    found = frozenset((_an_id(segment), _an_hour(hour)) for segment, hour in names)
+    if not found:
+        raise ValueError(names)
+    return found
 
 
 def _an_id(text: object) -> str:

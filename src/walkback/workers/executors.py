@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import tempfile
 import threading
 import time
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
@@ -131,6 +132,8 @@ class LocalWorkers(_Closing):
         self._jobs = jobs or available_processors()
         self._pool: ProcessPoolExecutor | None = None
         self._alive: list[Connection] = []
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        """What they have in files for a while."""
 
     def __repr__(self) -> str:
         return f"LocalWorkers({self._jobs})"
@@ -167,7 +170,9 @@ class LocalWorkers(_Closing):
         context.set_forkserver_preload(_PRELOADED)
         _start_server()
         self._alive = list(context.Pipe(duplex=False))
-        return ProcessPoolExecutor(self._jobs, context, _begin, (self._alive[0], self._jobs))
+        # They end without cleaning up.
+        self._folder = tempfile.TemporaryDirectory(prefix="walkback-", ignore_cleanup_errors=True)
+        return ProcessPoolExecutor(self._jobs, context, _begin, (self._alive[0], self._jobs, self._folder.name))
 
     def count(self) -> int:
         """As many as were asked for."""
@@ -195,6 +200,9 @@ class LocalWorkers(_Closing):
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
 
 
 def _start_server() -> None:
@@ -221,10 +229,11 @@ def _start_server() -> None:
             os.environ[_SAFE_PATH] = former
 
 
-def _begin(alive: Connection, processes: int) -> None:
+def _begin(alive: Connection, processes: int, folder: str) -> None:
     """In each process: an interrupt is for the one who started it, and without that one there is nothing to do."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of another server that is running already
     share_processors(processes)
+    tempfile.tempdir = folder
     threading.Thread(target=_end_after, args=(alive,), daemon=True).start()
 
 

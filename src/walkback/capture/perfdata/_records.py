@@ -29,6 +29,7 @@ def scan(data, position, end, big, most):
     Comes back as (types, miscs, offsets, sizes, position after them, the `ScanEnd` there). The position is beyond the
     end where the last record has more data behind it than there is.
     """
+    most = min(most, max(end - position, 0) // layout.RECORD_HEADER + 1)
     kind = np.empty(most, np.uint32)
     misc = np.empty(most, np.uint16)
     offset = np.empty(most, np.int64)

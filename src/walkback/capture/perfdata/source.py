@@ -125,12 +125,16 @@ class _SingleSource(RecordSource):
     def _scan(
         self, data: memoryview, position: int, end: int, *, owned: bool, base: int
     ) -> Iterator[tuple[RecordChunk, int, bool]]:
-        """The records between two positions of a buffer, with where they end, and whether they are the last."""
+        """The records between two positions of a buffer: where they end, and whether what is behind is read next."""
         status = 0
         while position < end and not status:
             kind, misc, offset, size, position, status = scan(data, position, end, self._big, _ROWS)
             self.position = base + min(position, end)
-            yield RecordChunk(data, kind, misc, offset, size, owned), position, status != 0 or position >= end
+            yield (
+                RecordChunk(data, kind, misc, offset, size, owned),
+                position,
+                position >= end or status == layout.ScanEnd.CUT,
+            )
             if status == layout.ScanEnd.BAD:
                 claimed = int.from_bytes(data[position + 6 : position + 8], self._byteorder)
                 raise _DamageError(f"at {base + position:#x} is a record of {claimed} bytes")
@@ -189,7 +193,7 @@ class _SingleSource(RecordSource):
             kind, misc, offset, size, position, status = scan(
                 memoryview(self._arena), position, len(self._arena), self._big, _ROWS
             )
-            self._rows.append((kind, misc, offset, size))
+            self._rows.append((kind.copy(), misc.copy(), offset.copy(), size.copy()))
         if status == layout.ScanEnd.BAD:
             del self._arena[position:]
             raise _DamageError(f"the compressed records before {self.position:#x} hold one without size")
@@ -250,12 +254,13 @@ class FileSource(_SingleSource):
         while position < self._end:
             chunk = ahead.take(position)
             read = 0
-            for found, read, is_last in self._scan(chunk, 0, len(chunk), owned=True, base=position):
+            is_last = position + len(chunk) == self._end
+            for found, read, is_next in self._scan(chunk, 0, len(chunk), owned=True, base=position):
                 found.file, found.place = self._file, position
-                if is_last:
+                if is_next and not is_last:
                     ahead.begin(position + read)
                 yield found
-            cut = position + len(chunk) == self._end and read < len(chunk)
+            cut = is_last and read < len(chunk)
             position += read
             if cut:
                 break
@@ -271,7 +276,7 @@ class MergedSource(RecordSource):
     def __init__(self, name: str, parts: list[FileSource]) -> None:
         super().__init__(name)
         self._parts = parts
-        for part in parts:  # as one of each is in memory at the same time
+        for part in parts:  # as two of each are in memory at the same time
             part.at_once = max(_CHUNK, _FILE_CHUNK // len(parts))
         self.total = sum(part.size for part in parts)
 
