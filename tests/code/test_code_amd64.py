@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import iced_x86 as iced
@@ -60,6 +61,11 @@ CASES: dict[str, dict[str, int]] = {
     "62f27d488a4424fe": {"effect": Effect.STORE, "base": SP, "offset": -8, "width": 64},  # vcompressps %zmm0, -8(%rsp)
     "62f27d28634c2420": {"effect": Effect.STORE, "base": SP, "offset": 32, "width": 32},  # vpcompressb %ymm1, 32(%rsp)
     "62f2fd088b4c2402": {"effect": Effect.STORE, "base": SP, "offset": 16, "width": 16},  # vpcompressq %xmm1, 16(%rsp)
+    "62f57e0811442408": {"effect": Effect.STORE, "base": SP, "offset": 16, "width": 2},  # vmovsh %xmm0, 16(%rsp)
+    "c4e27949442420": {"effect": Effect.STORE, "base": SP, "offset": 32, "width": 64},  # sttilecfg 32(%rsp)
+    "0fc77c2420": {"effect": Effect.STORE, "base": SP, "offset": 32, "width": 8},  # vmptrst 32(%rsp)
+    "0f78442420": {"effect": Effect.STORE, "base": SP, "offset": 32, "width": 8},  # vmread %rax, 32(%rsp)
+    "660f38f8642420": {"effect": Effect.STORE, "base": SP, "offset": 0, "width": 64},  # movdir64b 32(%rsp), %rsp
     "480f388b1f": {"clobbers": 1 << 3},  # movrs (%rdi), %rbx
     "0f388a1f": {"clobbers": 1 << 3},
     "f20f38f8c3": {"clobbers": 1 << 3},  # urdmsr %rax, %rbx
@@ -120,6 +126,57 @@ def said(code: bytes, address: int) -> tuple[int, Flow | None, int, int]:
         written = sum(1 << number for number in (AX, CX, AMD64.register_names.index("rsi"), 5))
     target = one.near_branch_target if flow in {Flow.JUMP, Flow.BRANCH, Flow.CALL} else 0
     return one.len, flow, target, written
+
+
+NO_STACK = {iced.Mnemonic.CLRSSBSY, iced.Mnemonic.RSTORSSP, iced.Mnemonic.TILESTORED}
+"""What stores to shadow stacks, and rows far from each other."""
+
+
+def with_operand() -> Iterator[bytes]:
+    """Each opcode of each map with the operand 32(%rsp), or as near as EVEX counts, with each prefix that tells."""
+    operands = [bytes([0x44 | register << 3, 0x24, 0x20, *[1] * 8]) for register in range(8)]
+    leads = [
+        prefix + rex + map_
+        for prefix in (b"", b"\x66", b"\xf3", b"\xf2")
+        for rex in (b"", b"\x48")
+        for map_ in (b"", b"\x0f", b"\x0f\x38", b"\x0f\x3a")
+    ]
+    fields = [(wide, length, prefix) for wide in (0, 0x80) for length in range(3) for prefix in range(4)]
+    for wide, length, prefix in fields:
+        leads += [bytes([0xC4, 0xE0 | map_, wide | 0x78 | (length & 1) << 2 | prefix]) for map_ in (1, 2, 3)]
+        leads += [bytes([0x62, 0xF0 | map_, wide | 0x7C | prefix, length << 5 | 8]) for map_ in (1, 2, 3, 5, 6)]
+    leads += [bytes([0x8F, 0xE0 | map_, 0x78]) for map_ in (8, 9, 10)]
+    for lead in leads:
+        for opcode in range(256):
+            for operand in operands if lead[:1] != b"\x62" else operands[:2]:
+                yield lead + bytes([opcode]) + operand
+
+
+def stores_in_operand(one: iced.Instruction) -> bool:
+    """Whether iced knows that memory is written where the operand is, on the stack."""
+    if one.code == iced.Code.INVALID or one.memory_base != iced.Register.RSP or one.mnemonic in NO_STACK:
+        return False
+    used = [used for used in FACTORY.info(one).used_memory() if used.access in WRITING]
+    return any(one.memory_displacement == here.displacement and here.base == iced.Register.RSP for here in used)
+
+
+@pytest.mark.whole
+def test_each_store_on_the_stack_is_seen() -> None:
+    unseen, compared = set(), 0
+    for code in with_operand():
+        one = iced.Decoder(64, code, ip=0x1000).decode()
+        if not stores_in_operand(one):
+            continue
+        [row] = rows(code[: one.len])
+        if row["flow"] == Flow.BAD or row["moved"]:
+            continue
+        compared += 1
+        found = row["effect"] == Effect.STORE and row["base"] == SP
+        found = found and row["width"] >= iced.MemorySizeExt.size(one.memory_size)
+        if not found or (row["index"] == NONE and row["offset"] != one.memory_displacement):
+            unseen.add(code[: one.len].hex())
+    assert not unseen
+    assert compared > 2000
 
 
 def code_of(path: Path) -> list[tuple[int, bytes]]:

@@ -20,7 +20,7 @@ if cython.compiled:
     from cython.cimports.walkback.code.amd64 import prefixes as has
     from cython.cimports.walkback.code.amd64 import registers
     from cython.cimports.walkback.code.amd64.onebyte import first_map
-    from cython.cimports.walkback.code.amd64.operands import dwarf, of_rm, pop, stack_width, vector_width
+    from cython.cimports.walkback.code.amd64.operands import dwarf, of_reg, of_rm, pop, stack_width, vector_width
     from cython.cimports.walkback.code.amd64.twobytes import second_map
     from cython.cimports.walkback.code.amd64.writes import compressed_width, stored_width, write, write_of_vector
     from cython.cimports.walkback.code.effects import NONE, Effect, Flow
@@ -32,7 +32,7 @@ else:
     from walkback.code.amd64 import prefixes as has
     from walkback.code.amd64 import registers
     from walkback.code.amd64.onebyte import first_map
-    from walkback.code.amd64.operands import dwarf, of_rm, pop, stack_width, vector_width
+    from walkback.code.amd64.operands import dwarf, of_reg, of_rm, pop, stack_width, vector_width
     from walkback.code.amd64.twobytes import second_map
     from walkback.code.amd64.writes import compressed_width, stored_width, write, write_of_vector
     from walkback.code.effects import NONE, Effect, Flow
@@ -189,7 +189,12 @@ def _three_bytes(
         kind = shape.REG
     elif opcode & 0xFE == 0x8A:
         kind = shape.REG  # movrs
-    elif opcode == 0xF8 and prefix & has.REPNE and modrm >= 0xC0:
+    elif opcode == 0xF8 and modrm < 0xC0:  # movdir64b and enqcmd, from memory to where a register leads
+        out.base = of_reg(0, modrm, prefix)
+        out.index = NONE
+        out.offset = 0
+        store(NONE, 64, out)
+    elif opcode == 0xF8 and prefix & has.REPNE:
         kind = shape.RM  # urdmsr
     elif opcode == 0xF9 or opcode == 0xFC or (opcode == 0xF5 and prefix & has.DATA_16) or opcode == 0xF6:
         kind = shape.RM  # movdiri, aadd, wruss, wrss

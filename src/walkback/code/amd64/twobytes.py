@@ -70,6 +70,7 @@ def second_map(
         kind = REG if prefix & (REP | REPNE) else 0
     elif opcode & 0xFE == 0x78:
         kind = RM if opcode == 0x78 and prefix & (DATA_16 | REPNE) == 0 else 0
+        prefix |= REX_W  # vmread
     elif opcode == 0x7E:
         kind = RM if prefix & REP == 0 else 0
         prefix &= ~DATA_16  # it says which registers, not how many bytes
@@ -102,4 +103,6 @@ def second_map(
             return store(NONE, 16 if prefix & REX_W else 8, out)
         elif operation == 4 or operation == 5:
             return store(NONE, XSAVE_AREA, out)
+        elif operation == 7:
+            return store(NONE, 8, out)  # vmptrst
     return write(kind, opcode, modrm, prefix, out)

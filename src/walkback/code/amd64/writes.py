@@ -54,6 +54,8 @@ def stored_width(
     elif map_ == 2:
         if opcode == 0x2E or opcode == 0x2F or opcode == 0x8E:
             return whole  # vmaskmov
+        if opcode == 0x49 and prefix & DATA_16:
+            return 64  # sttilecfg
         if opcode & 0xF0 == 0xE0:
             return operand_width(0, prefix & REX_W)  # cmpccxadd
     elif map_ == 3:
@@ -63,6 +65,8 @@ def stored_width(
             return 32
         if opcode == 0x1D:
             return whole >> 1  # vcvtps2ph
+    elif map_ == 5 and opcode == 0x11 and prefix & REP:
+        return 2  # vmovsh
     return 0
 
 
