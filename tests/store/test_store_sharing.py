@@ -154,6 +154,7 @@ def test_a_cluster_compacts_and_checks_nothing(raw: Path) -> None:
             work(workers=Far(2))
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_leaves_nothing(raw: Path, number: signal.Signals, tmp_path: Path) -> None:
     folder = shutil.copytree(raw, tmp_path / "store")
@@ -170,6 +171,7 @@ def test_a_signal_leaves_nothing(raw: Path, number: signal.Signals, tmp_path: Pa
     assert len(Store(folder).blocks()) == len(Store(raw).blocks())
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_during_a_check_leaves_nothing(raw: Path, number: signal.Signals, tmp_path: Path) -> None:
     command = [sys.executable, "-c", IN_PIECES, "store", str(raw), "check", "--jobs", "2"]
@@ -177,7 +179,8 @@ def test_a_signal_during_a_check_leaves_nothing(raw: Path, number: signal.Signal
         assert eventually(lambda: any(tmp_path.glob("walkback-*/*")))  # a process has opened its database
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
-    assert (process.returncode, err.strip()) in {(130 if number == signal.SIGINT else 128 + number, b""), (0, b"")}
+    done = 1  # it was too quick, and found that the blocks were written by hand
+    assert (process.returncode, err.strip()) in {(130 if number == signal.SIGINT else 128 + number, b""), (done, b"")}
     assert list(tmp_path.iterdir()) == []
 
 
