@@ -79,7 +79,7 @@ def are_among(values: Numbers, others: Numbers) -> Bools:
     """Which values are among others of their type; `numpy.isin` of NumPy 2.0 fails from 2**63 on."""
     if not len(others):
         return np.zeros(len(values), np.bool_)
-    ordered = np.sort(others)
+    ordered = others if (others[1:] >= others[:-1]).all() else np.sort(others)
     return np.asarray(ordered[np.searchsorted(ordered, values).clip(max=len(ordered) - 1)] == values)
 
 

@@ -14,20 +14,25 @@ from walkback.elf.file import ElfFile
 _RELATIVE = {layout.EM_X86_64: 8, layout.EM_AARCH64: 1027, layout.EM_S390: 12}
 """The relocation that adds the address at which a file is loaded."""
 
+_LAST = 2**64 - 1
+
 
 class LoadedAddresses(NamedTuple):
-    """The words that the loader writes."""
+    """The words that the loader writes, by address."""
 
     place: npt.NDArray[np.uint64]
     value: npt.NDArray[np.uint64]
 
     def write(self, data: npt.NDArray[np.uint8], address: int, byteorder: str) -> None:
         """Write them into bytes that are loaded at an address."""
-        last = len(data) - 8
-        inside = (self.place >= np.uint64(address)) & (self.place - np.uint64(address) <= np.uint64(max(last, 0)))
-        inside &= last >= 0
-        place = (self.place[inside] - np.uint64(address)).astype(np.int64)
-        values = self.value[inside].astype(f"{'<' if byteorder == 'little' else '>'}u8").view(np.uint8).reshape(-1, 8)
+        if len(data) < 8:
+            return
+        behind = min(address + len(data) - 7, _LAST)
+        first, end = np.searchsorted(self.place, np.array((address, behind), np.uint64)).tolist()
+        place = (self.place[first:end] - np.uint64(address)).astype(np.int64)
+        values = (
+            self.value[first:end].astype(f"{'<' if byteorder == 'little' else '>'}u8").view(np.uint8).reshape(-1, 8)
+        )
         for i in range(8):
             data[place + i] = values[:, i]
 
@@ -45,4 +50,6 @@ def loaded_addresses(elf: ElfFile) -> LoadedAddresses:
         chosen = table["info"] & np.uint64(0xFFFFFFFF) == kind
         found.append((table["offset"][chosen].astype(np.uint64), table["addend"][chosen].astype(np.uint64)))
     nothing = np.zeros(0, np.uint64)
-    return LoadedAddresses(*(np.concatenate([nothing, *(one[i] for one in found)]) for i in range(2)))
+    place, value = (np.concatenate([nothing, *(one[i] for one in found)]) for i in range(2))
+    by_place = np.argsort(place, kind="stable")
+    return LoadedAddresses(place[by_place], value[by_place])

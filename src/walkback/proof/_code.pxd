@@ -10,6 +10,9 @@ cdef class Code:
     cdef const unsigned long long[::1] end
     cdef const long long[::1] pos
     cdef const unsigned char[::1] executable
+    # Which blocks of the data are read, as far as it is known here
+    cdef object contents
+    cdef unsigned char[::1] is_there
     cdef bint big
     cdef int machine
     cdef bint waits
@@ -43,6 +46,7 @@ cdef class Code:
     cdef int calls
     cdef Instruction one
 
+    cdef bint has(self, unsigned long long address, int width) except -1 nogil
     cdef long long read(self, unsigned long long address, int width, bint signed) noexcept nogil
     cdef bint is_wait(self, unsigned long long address) noexcept nogil
     cdef Py_ssize_t place(self, unsigned long long address) noexcept nogil

@@ -4,6 +4,7 @@ import cython
 import numpy as np
 
 from walkback.base.bits import WORD
+from walkback.proof.imagedata import BLOCK_BITS
 
 if cython.compiled:
     from cython.cimports.walkback.base.cursor import as_signed
@@ -25,6 +26,7 @@ else:
     from walkback.proof.values import Back
 
 _ALL = cython.declare(cython.ulonglong, WORD)
+_BLOCK = cython.declare(cython.int, BLOCK_BITS)
 _FAR = cython.declare(cython.longlong, 1 << 40)
 _NOP_OF_AARCH64 = cython.declare(cython.uint, 0xD503201F)
 _BETWEEN = cython.declare(cython.longlong, 64)
@@ -44,6 +46,8 @@ class Code:
 
     def __init__(self, image, known):
         self.data = memoryview(image.data)
+        self.contents = image.contents
+        self.is_there = memoryview(np.zeros(image.contents.blocks, np.uint8))
         if not cython.compiled:
             self.bytes = self.data
         elif len(self.data):
@@ -65,14 +69,24 @@ class Code:
         self.calls = 0
         self.one = Instruction()
 
+    def has(self, address: cython.ulonglong, width: cython.int) -> cython.bint:
+        """Whether a number of `width` bytes is there, to be read."""
+        pos: cython.Py_ssize_t = self.place(address)
+        last_pos: cython.Py_ssize_t = pos + width - 1
+        if pos < 0 or self.place(address + width - 1) != last_pos:
+            return False
+        if not self.is_there[pos >> _BLOCK] or not self.is_there[last_pos >> _BLOCK]:
+            with cython.gil:
+                for block in (pos >> _BLOCK, last_pos >> _BLOCK):
+                    self.contents.load(block)
+                    self.is_there[block] = 1
+        return True
+
     def read(self, address: cython.ulonglong, width: cython.int, signed: cython.bint) -> cython.longlong:
-        """A number of `width` bytes; `ok` says whether it is there."""
+        """The number."""
         i: cython.int
         value: cython.ulonglong = 0
         pos: cython.Py_ssize_t = self.place(address)
-        self.ok = pos >= 0 and self.place(address + width - 1) == pos + width - 1
-        if not self.ok:
-            return 0
         for i in range(width):
             if self.big:
                 value = (value << 8) | self.data[pos + i]

@@ -522,9 +522,9 @@ class Edges:
             if self.followed > _FOLLOWED * (self.unit.total + 4096):
                 self.unit.is_full = True
                 break
-            entry = self.code.read(address + i * width, width, signed)
-            if not self.code.ok:
+            if not self.code.has(address + i * width, width):
                 break
+            entry = self.code.read(address + i * width, width, signed)
             if is_relative:
                 entry = entry * self.state.tables[number, 4] + self.state.tables[number, 3]
             place = self.unit.place_of(cython.cast(cython.ulonglong, entry))

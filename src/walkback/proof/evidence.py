@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from walkback.base.arrays import I64, U8, U16, U64, Bools, are_among
-from walkback.proof._found import Found
 from walkback.proof.finding import Finder
+from walkback.proof.findings import Findings
 from walkback.proof.functions import Starts, begins_at_entry
 from walkback.proof.prove import Prover
 from walkback.proof.ranges import Ranges, range_at, reached_from
@@ -56,23 +56,25 @@ class _Leads(NamedTuple):
     target: I64
 
 
-def judged(prover: Prover, ranges: Ranges, found: Found, starts: Starts, finder: Finder) -> U8:
+def judged(prover: Prover, ranges: Ranges, found: Findings, starts: Starts, finder: Finder) -> U8:
     """For each range the `Reason` why it is left out; 0 if it is entered as the ABI says, or is part of one that is.
 
     `BEGINS` stands for the range where the program begins, unless something calls it.
     """
-    usual = found.calls[:, 2] != 0
-    calls, tails = _to_beginnings(ranges, found.calls[usual]), _to_beginnings(ranges, found.tails)
+    all_calls, all_tails = found.calls(), found.tails()
+    usual = all_calls[:, 2] != 0
+    calls, tails = _to_beginnings(ranges, all_calls[usual]), _to_beginnings(ranges, all_tails)
     passing = _passing(found.seen, calls) | _going_on(found.seen, tails)
-    passing |= are_among(ranges.start, found.calls[~usual, 1])
+    passing |= are_among(ranges.start, all_calls[~usual, 1])
     wrong = ((found.seen & _WRONG) != 0) | passing
-    supported = _supported(prover, ranges, found, starts, finder)
-    shown = _shown(prover, ranges, found, starts, supported, calls, tails, wrong)
+    supported = _supported(prover, ranges, found.seen, all_tails, starts, finder)
+    outside, ending = are_among(ranges.start, starts.outside), _ending(prover, found.seen, all_tails)
+    shown = _shown(found.seen, outside, ending, supported, calls, tails, wrong)
     reasons = np.where(((ranges.is_entry == 0) | shown) & ~passing, np.uint8(0), np.uint8(Reason.NOT_ENTERED))
     for bit, reason in reversed(_REASONS):
         reasons[(found.seen & bit) != 0] = reason
     # What saves registers, and goes wrong on some ways only, may go on behind a call that does not come back.
-    own = _to_beginnings(ranges, _through_stubs(found.calls, prover.own_stubs))
+    own = _to_beginnings(ranges, _through_stubs(all_calls, prover.own_stubs))
     calls = _Leads(np.append(calls.source, own.source), np.append(calls.target, own.target))
     called = found.seen[calls.target]
     moves = (called & (Seen.MOVES | Seen.SWITCHES)) != 0
@@ -86,31 +88,20 @@ def judged(prover: Prover, ranges: Ranges, found: Found, starts: Starts, finder:
 
 
 def _shown(
-    prover: Prover,
-    ranges: Ranges,
-    found: Found,
-    starts: Starts,
-    supported: Bools,
-    calls: _Leads,
-    tails: _Leads,
-    wrong: Bools,
+    seen: U16, outside: Bools, ending: Bools, supported: Bools, calls: _Leads, tails: _Leads, wrong: Bools
 ) -> Bools:
     """For which ranges there is evidence that they are entered as the ABI says; those that are `wrong` are none.
 
     Of what only jumps on to places that are not known, that another range jumps to it says nothing of either.
     """
     saves, returns, restores, jumps = (
-        (found.seen & bit) != 0 for bit in (Seen.SAVES, Seen.RETURNS, Seen.RESTORES, Seen.JUMPS)
+        (seen & bit) != 0 for bit in (Seen.SAVES, Seen.RETURNS, Seen.RESTORES, Seen.JUMPS)
     )
     saves |= restores  # what is put back was saved
-    saves &= (found.seen & Seen.SPARES) == 0
+    saves &= (seen & Seen.SPARES) == 0
     only_jumps = jumps & ~returns & ~restores
-    ends = jumps.copy()
-    ends[found.tails[:, 0].astype(np.int64)] = True
-    ends &= restores
-    ends[found.tails[are_among(found.tails[:, 1], prover.elsewhere), 0].astype(np.int64)] = True
-    shown = are_among(ranges.start, starts.outside) | returns | (saves & ((supported & ~only_jumps) | ends))
-    wrong = wrong | (among_others(found.seen) & ~(returns & restores))
+    shown = outside | returns | (saves & ((supported & ~only_jumps) | ending))
+    wrong = wrong | (among_others(seen) & ~(returns & restores))
     known = ~only_jumps[tails.target]
     one, other = tails.source[known], tails.target[known]
     source, target = np.concatenate((calls.source, one, other)), np.concatenate((calls.target, other, one))
@@ -118,7 +109,16 @@ def _shown(
     return reached_from(shown & ~wrong, source[right], target[right])
 
 
-def _supported(prover: Prover, ranges: Ranges, found: Found, starts: Starts, finder: Finder) -> Bools:
+def _ending(prover: Prover, seen: U16, tails: U64) -> Bools:
+    """Which ranges end as functions do that jump on, with registers put back, or to a function elsewhere."""
+    ending: Bools = (seen & Seen.JUMPS) != 0
+    ending[tails[:, 0].astype(np.int64)] = True
+    ending &= (seen & Seen.RESTORES) != 0
+    ending[tails[are_among(tails[:, 1], prover.elsewhere), 0].astype(np.int64)] = True
+    return ending
+
+
+def _supported(prover: Prover, ranges: Ranges, seen: U16, tails: U64, starts: Starts, finder: Finder) -> Bools:
     """Which ranges have the symbol of a function or their address is taken, and nothing speaks against that.
 
     That is code which goes there with a frame, or was not walked through; or a range behind the call at their end that
@@ -129,10 +129,10 @@ def _supported(prover: Prover, ranges: Ranges, found: Found, starts: Starts, fin
     named[named] = [_PART.search(name or "") is None for name in names]
     jumps = finder.ways[finder.ways[:, 2] == Way.JUMP, :2]
     is_part = ranges.is_entry[jumps[:, 0].astype(np.int64)] == 0
-    is_tail = is_part | _are_rows_among(jumps, found.tails)
+    is_tail = is_part | _are_rows_among(jumps, tails)
     otherwise = are_among(ranges.start, np.concatenate((jumps[~is_tail, 1], finder.framed)))
     goes_on = np.zeros(len(ranges.start), np.bool_)
-    goes_on[:-1] = (ranges.is_entry[1:] != 1) & ((found.seen[1:] & _WRONG) != 0)
+    goes_on[:-1] = (ranges.is_entry[1:] != 1) & ((seen[1:] & _WRONG) != 0)
     goes_on[:-1] &= ranges.start[:-1] + ranges.size[:-1].astype(np.uint64) == ranges.start[1:]
     found_so: Bools = (named | are_among(ranges.start, starts.taken)) & ~otherwise & ~goes_on
     return found_so

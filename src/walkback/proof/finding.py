@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U64, Bools, are_among, distinct, ranked
+from walkback.base.arrays import I64, U8, U64, Bools, are_among, distinct
 from walkback.base.bits import WORD
 from walkback.base.dataclass import dataclass
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code
-from walkback.proof._found import Found, found_rules
-from walkback.proof._scan import Scan, renumbered
+from walkback.proof._found import found_rules
+from walkback.proof._scan import Scan
 from walkback.proof._state import State
 from walkback.proof._walk import Walk
 from walkback.proof.entries import parts_among, pointers_between
+from walkback.proof.findings import Findings
+from walkback.proof.functions import Starts
 from walkback.proof.known import KnownCode
 from walkback.proof.prove import Prover, kept_by_calls
 from walkback.proof.ranges import Ranges, Units, together
@@ -41,18 +43,18 @@ class _Round:
     count: I64
     """How many ranges each unit has."""
     known: KnownCode
-    found: Found
 
 
 class Finder:
     """The code of one file, in ranges that get smaller from round to round."""
 
-    def __init__(self, prover: Prover, sure: U64, within: U64) -> None:
+    def __init__(self, prover: Prover, starts: Starts) -> None:
         """Ranges at addresses that are `sure` are entered as the ABI says, if nothing denies it.
 
         Others are only if nothing leads to them. Those `within` functions begin no others.
         """
-        self._prover, self._sure, self._within = prover, sure, within
+        self._prover, self._sure, self._within = prover, starts.sure, starts.within
+        self._findings = Findings(starts.others)
         start, end = (column[prover.image.executable != 0] for column in (prover.image.start, prover.image.end))
         linked = len(start) > 0 and not prover.elf.is_relocatable
         pointed = pointers_between(prover.elf, start.min(), end.max()) if linked else np.zeros(0, np.uint64)
@@ -65,7 +67,7 @@ class Finder:
         self.framed = np.zeros(0, np.uint64)
         """Addresses that control goes to from other ranges, with more on the stack than a call leaves there."""
 
-    def found(self, table: UnwindTable) -> tuple[Ranges, Found]:
+    def found(self, table: UnwindTable) -> tuple[Ranges, Findings]:
         """What the code of ranges without rules shows.
 
         Units that are as they were are not walked again, unless more is known by now of the functions that they call.
@@ -103,33 +105,35 @@ class Finder:
         found.seen[self._by_thunks(ranges, found)] |= np.uint16(Seen.RETURNS)
         return ranges, found
 
-    def _by_thunks(self, ranges: Ranges, found: Found) -> I64:
+    def _by_thunks(self, ranges: Ranges, found: Findings) -> I64:
         """Ranges that return by a jump to a function which does nothing else, as Linux does for AMD64."""
         bare = (found.seen & Seen.RETURNS != 0) & (found.ends - ranges.start == _BARE_RETURN)
         thunks = np.concatenate((ranges.start[bare], self._prover.called_as(_THUNKS)))
-        by_thunks: I64 = found.tails[are_among(found.tails[:, 1], thunks), 0].astype(np.int64)
+        tails = found.tails()
+        by_thunks: I64 = tails[are_among(tails[:, 1], thunks), 0].astype(np.int64)
         return by_thunks
 
-    def _walked(self, walks: Walks, ranges: Ranges, units: Units, known: KnownCode) -> Found:
+    def _walked(self, walks: Walks, ranges: Ranges, units: Units, known: KnownCode) -> Findings:
         """What all units show; those that are as they were are not walked."""
         last, unit, count = self._last, units.number, units.count
-        former = np.full(len(unit), -1, np.int64) if last is None else _unchanged(last, ranges, unit, count, known)
+        former = np.full(len(unit), -1, np.int64)
+        if last is not None:
+            former = _unchanged(last, ranges, unit, count, self._findings.calling(known, last.known))
         is_new = np.zeros(len(count), np.uint8)
         is_new[unit[former < 0]] = 1
         prover = self._prover
         found = found_rules(walks, prover.machine.name, ranges, units.first, is_new, prover.catching)
-        if last is not None:
-            found = _with_former(found, last.found, former)
-        self._last = _Round(ranges.start, ranges.size, ranges.is_entry.copy(), unit, count, known, found)
-        return found
+        self._findings.add(found, former)
+        self._last = _Round(ranges.start, ranges.size, ranges.is_entry.copy(), unit, count, known)
+        return self._findings
 
 
-def _unchanged(last: _Round, ranges: Ranges, unit: I64, count: I64, known: KnownCode) -> I64:
-    """For each range its number in the last round; -1 if its unit is another one now, or calls what is."""
+def _unchanged(last: _Round, ranges: Ranges, unit: I64, count: I64, is_other: Bools) -> I64:
+    """For each range its number in the last round; -1 if its unit is another one now, or one of it `is_other`."""
     place = np.searchsorted(last.start, ranges.start).clip(max=len(last.start) - 1)
     same = (last.start[place] == ranges.start) & (last.size[place] == ranges.size)
     same &= last.is_entry[place] == ranges.is_entry
-    same &= ~_calls_others(last, known)[place]
+    same &= ~is_other[place]
     former = np.where(same, last.unit[place], -1)
     lowest, highest = np.full(len(count), np.iinfo(np.int64).max), np.full(len(count), -1, np.int64)
     np.minimum.at(lowest, unit, former)
@@ -137,26 +141,3 @@ def _unchanged(last: _Round, ranges: Ranges, unit: I64, count: I64, known: Known
     is_same = (lowest == highest) & (lowest >= 0)
     is_same[is_same] = last.count[lowest[is_same]] == count[is_same]
     return np.where(is_same[unit], place, -1)
-
-
-def _calls_others(last: _Round, known: KnownCode) -> Bools:
-    """Which ranges of the last round call functions about which something else is known now."""
-    targets, number = ranked(last.found.calls[:, 1])
-    is_other = (known.of_calls(targets) != last.known.of_calls(targets)).any(axis=1)
-    found = np.zeros(len(last.start), np.bool_)
-    found[last.found.calls[is_other[number.reshape(-1)], 0].astype(np.int64)] = True
-    return found
-
-
-def _with_former(found: Found, last: Found, former: I64) -> Found:
-    """What was found now, and in the last round of the ranges that have a `former` number."""
-    kept = np.flatnonzero(former >= 0)
-    number = np.full(len(last.seen), -1, np.int64)
-    number[former[kept]] = kept
-    for now, before in ((found.seen, last.seen), (found.ends, last.ends), (found.straight, last.straight)):
-        now[kept] = before[former[kept]]
-    rows = renumbered(last.rows, number)
-    rows[:, 4] = number[rows[:, 4].astype(np.int64)]
-    tails = np.concatenate((renumbered(last.tails, number), found.tails))
-    calls = np.concatenate((renumbered(last.calls, number), found.calls))
-    return found._replace(rows=np.concatenate((rows, found.rows)), tails=tails, calls=calls)

@@ -14,9 +14,9 @@ import numpy as np
 
 from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U32, U64, Bools, are_among, changes, distinct, ranked
-from walkback.proof._found import Found
 from walkback.proof.evidence import BEGINS, among_others, judged
 from walkback.proof.finding import Finder
+from walkback.proof.findings import Findings
 from walkback.proof.functions import Starts, Stretches, function_starts
 from walkback.proof.proof import Proof
 from walkback.proof.prove import Prover
@@ -75,7 +75,7 @@ def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = Fa
     """The rules of some code; if `known_only`, nothing of what may be data between functions."""
     starts = function_starts(prover, stretches)
     entries = distinct(np.append(starts.sure, starts.framing))
-    finder = Finder(prover, starts.sure, starts.within)
+    finder = Finder(prover, starts)
     for turn in range(_ROUNDS):
         places, sizes = stretches.cut(entries)
         bare = _table(prover, places, sizes.astype(np.uint64), np.zeros(len(places), np.uint32), [OUTERMOST])
@@ -100,23 +100,22 @@ def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = Fa
     return settled(joined([left_out, proved]), merge=True)
 
 
-def _next_starts(ranges: Ranges, found: Found, starts: Starts, entries: U64, *, late: bool) -> U64:
+def _next_starts(ranges: Ranges, found: Findings, starts: Starts, entries: U64, *, late: bool) -> U64:
     """The first place of each stretch of code that nothing leads to, and what functions go on in.
 
     If it is `late`, all that may be functions.
     """
-    rows = found.rows[np.argsort(found.rows[:, 1], kind="stable")]
-    last = np.searchsorted(rows[:, 1], starts.others, "right") - 1
-    has_rule = last >= 0
-    has_rule[has_rule] = rows[last[has_rule], 3] != 0
+    last, has_rule = found.last_rows()
     has_rule |= among_others(found.seen)[range_at(ranges, starts.others)]  # these lead nowhere that is wanted
-    bare, last = starts.others[~has_rule], last[~has_rule]
-    first = np.append(True, last[1:] != last[:-1])[: len(bare)]  # the same for all places of a stretch
-    tails = found.tails[are_among(found.tails[:, 1], starts.others), 1]
-    pointed = bare[are_among(bare, starts.pointed) & ~are_among(bare, entries)]
+    pointed = starts.others[~has_rule & starts.pointed]
+    pointed = pointed[~are_among(pointed, entries)]
     if len(pointed):  # all others may be parts of these
         return pointed
-    more = distinct(np.append(bare[first | are_among(bare, starts.padded if late else starts.likely)], tails))
+    bare = np.flatnonzero(~has_rule)
+    is_next = (starts.padded if late else starts.likely) & ~has_rule
+    is_next[bare[changes(last[bare])]] = True  # the last row is the same for all places of a stretch
+    tails = found.tails()[:, 1]
+    more = distinct(np.append(starts.others[is_next], tails[are_among(tails, starts.others)]))
     return more[~are_among(more, entries)]
 
 
@@ -145,13 +144,14 @@ def _places(prover: Prover, address: U64) -> dict[str, np.ndarray]:
     return {"range_section": section, "range_start": place}
 
 
-def _with_rules(prover: Prover, ranges: Ranges, found: Found, chosen: I64) -> UnwindTable:
+def _with_rules(prover: Prover, ranges: Ranges, found: Findings, chosen: I64) -> UnwindTable:
     """A table of some ranges with the rules that were found; where none was, a rule says so."""
     place = np.full(len(ranges.start), -1, np.int64)
     place[chosen] = np.arange(len(chosen))
     first = np.zeros((len(chosen), 5), np.uint64)  # whether the code is reached where a range begins or not
     first[:, 0], first[:, 1] = chosen, ranges.start[chosen]
-    rows = np.concatenate((first, found.rows[place[found.rows[:, 0].astype(np.int64)] >= 0]))
+    rows = found.rows()
+    rows = np.concatenate((first, rows[place[rows[:, 0].astype(np.int64)] >= 0]))
     is_out = (place[rows[:, 4].astype(np.int64)] < 0) | (ranges.is_entry[rows[:, 4].astype(np.int64)] == 0)
     rows[is_out, 2:4] = 0  # how it was entered is not known
     rows = rows[rows[:, 1] < found.ends[rows[:, 0].astype(np.int64)]]

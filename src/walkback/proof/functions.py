@@ -111,14 +111,14 @@ class Starts:
     """Places behind code that does not go on, rising."""
     framing: U64
     """Those that make a frame."""
-    pointed: U64
-    """Those to which data points."""
+    pointed: Bools
+    """To which of the others data points."""
     within: U64
     """Those behind padding that are none, for the symbol of a function says that they are in it."""
-    padded: U64
-    """Those of the others to which nothing jumps, behind padding, where compilers let functions begin."""
-    likely: U64
-    """Those of these that save registers as functions do."""
+    padded: Bools
+    """To which of the others nothing jumps, behind padding, where compilers let functions begin."""
+    likely: Bools
+    """Which of these save registers as functions do."""
 
 
 def function_starts(prover: Prover, stretches: Stretches) -> Starts:
@@ -148,7 +148,8 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
     called = np.concatenate((called, outside))
     taken = are_among(behind, _addresses(image, seen.taken))
     alone = ~bits_at(seen.targets, image.places(behind, np.ones(len(behind), np.int64)))
-    pointed = np.zeros(0, np.uint64) if elf.is_relocatable else behind[are_among(behind, pointers(elf, behind))]
+    pointed = np.zeros(0, np.uint64) if elf.is_relocatable else pointers(elf, behind)
+    may_begin = alone & (behind % _ALIGNED == 0)
     # What the program begins with is no part of a function.
     after = behind[behind > entry[0]][:1] if len(entry) else entry
     return Starts(
@@ -158,10 +159,10 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
         taken=behind[taken],
         others=behind,
         framing=behind[found[:, 1] != 0],
-        pointed=pointed,
+        pointed=are_among(behind, pointed),
         within=within,
-        likely=behind[alone & (behind % _ALIGNED == 0) & (found[:, 2] == _LIKELY)],
-        padded=behind[alone & (behind % _ALIGNED == 0) & (found[:, 2] != 0)],
+        padded=may_begin & (found[:, 2] != 0),
+        likely=may_begin & (found[:, 2] == _LIKELY),
     )
 
 

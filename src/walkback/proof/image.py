@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
-from typing import NamedTuple
 
 import numpy as np
 
 from walkback.base.arch import MACHINES, ByteOrder
 from walkback.base.arrays import I32, I64, U8, U64
 from walkback.base.dataclass import dataclass
-from walkback.code.machines import SLACK
-from walkback.elf import ElfFile, layout, loaded_addresses, machine_of
+from walkback.elf import ElfFile, layout, machine_of
 from walkback.elf.opened import copy_into
+from walkback.proof.imagedata import ImageData, Part
 from walkback.proof.relocate import relocate
 
 _TABLES = re.compile(r".*rodata|\.data\.rel\.ro")
@@ -48,12 +47,17 @@ class Image:
     """Whether it is the kernel of Linux, or a module."""
     moves: bool
     """Whether the program can be loaded at any address, so that no number in its code is one."""
-    _read: Callable[[], U8]
+    _read: Callable[[], ImageData]
 
     @cached_property
-    def data(self) -> U8:
+    def contents(self) -> ImageData:
         """The bytes of the parts; they are read when they are wanted, because they can be most of a large file."""
         return self._read()
+
+    @property
+    def data(self) -> U8:
+        """The same as an array; those that are no code are zero until their blocks are loaded."""
+        return self.contents.data
 
     def places(self, start: U64, size: I64) -> I64:
         """Where ranges are in the data; -1 for those that are not in code, or not in one part."""
@@ -76,7 +80,7 @@ class Image:
 def image_of(elf: ElfFile) -> Image:
     """The code of a file, and the sections that have jump tables."""
     base = np.zeros(len(elf.sections) + 1 if elf.is_relocatable else 0, np.uint64)
-    parts: list[_Part] = []
+    parts: list[Part] = []
     for part in _relocatable_parts(elf, base) if elf.is_relocatable else _linked_parts(elf):
         if (not parts or part.address >= parts[-1].end) and part.end < _WORDS:
             parts.append(part)
@@ -90,41 +94,11 @@ def image_of(elf: ElfFile) -> Image:
         MACHINES.index(machine_of(elf)),
         bool(elf.sections_named("__bug_table")),
         elf.type == layout.ET_DYN,
-        partial(_data_of, elf, parts),
+        partial(ImageData, elf, parts),
     )
 
 
-def _data_of(elf: ElfFile, parts: list[_Part]) -> U8:
-    """The bytes of all parts, and zeros for decoders behind the last."""
-    data = np.empty(sum(part.size for part in parts) + SLACK, np.uint8)
-    data[-SLACK:] = 0
-    # Of a relocatable file the parts are relocated as they are read.
-    words = None if elf.is_relocatable else loaded_addresses(elf)  # jump tables are made of them
-    place = 0
-    for part in parts:
-        room = data[place : place + part.size]
-        part.fill(room.data)
-        if words is not None:
-            words.write(room, part.address, elf.byteorder)
-        place += part.size
-    return data
-
-
-class _Part(NamedTuple):
-    """A section or a segment."""
-
-    address: int
-    size: int
-    is_code: bool
-    fill: Callable[[memoryview], None]
-
-    @property
-    def end(self) -> int:
-        """The address behind it."""
-        return self.address + self.size
-
-
-def _linked_parts(elf: ElfFile) -> Iterator[_Part]:
+def _linked_parts(elf: ElfFile) -> Iterator[Part]:
     """Sections, or where there are none segments with code or constants, by address."""
     if not len(elf.sections):
         flags = elf.segments["flags"]
@@ -133,13 +107,18 @@ def _linked_parts(elf: ElfFile) -> Iterator[_Part]:
         for number in sorted(np.flatnonzero(chosen).tolist(), key=elf.segments["vaddr"].__getitem__):
             offset, size = elf.segment_range(number)
             is_code = bool(flags[number] & layout.PF_X)
-            yield _Part(int(elf.segments["vaddr"][number]), size, is_code, partial(copy_into, elf.data, offset))
+            yield Part(int(elf.segments["vaddr"][number]), size, is_code, _reader(elf, offset))
     for number, is_code in sorted(_wanted(elf), key=lambda one: int(elf.sections["addr"][one[0]])):
         offset, size = elf.section_range(number)
-        yield _Part(int(elf.sections["addr"][number]), size, is_code, partial(copy_into, elf.data, offset))
+        yield Part(int(elf.sections["addr"][number]), size, is_code, _reader(elf, offset))
 
 
-def _relocatable_parts(elf: ElfFile, base: U64) -> Iterator[_Part]:
+def _reader(elf: ElfFile, offset: int) -> Callable[[int, memoryview], None]:
+    """What reads a part that begins at an offset in the file."""
+    return lambda start, room: copy_into(elf.data, offset + start, room)
+
+
+def _relocatable_parts(elf: ElfFile, base: U64) -> Iterator[Part]:
     """Sections laid out one behind the other, and relocated; `base` gets their addresses."""
     wanted = dict(_wanted(elf))
     address = _FIRST
@@ -151,11 +130,11 @@ def _relocatable_parts(elf: ElfFile, base: U64) -> Iterator[_Part]:
             address += ((size if number in wanted else min(size, _LARGEST)) // _ALIGNMENT + 2) * _ALIGNMENT
     base[-1] = address  # where symbols are that the file does not define
 
-    def fill(number: int, room: memoryview) -> None:
-        room[:] = relocate(elf, number, base)
+    def read(number: int, start: int, room: memoryview) -> None:
+        room[:] = relocate(elf, number, base)[start : start + len(room)]
 
     for number, is_code in wanted.items():
-        yield _Part(int(base[number]), len(elf.section_data(number)), is_code, partial(fill, number))
+        yield Part(int(base[number]), len(elf.section_data(number)), is_code, partial(read, number))
 
 
 def _wanted(elf: ElfFile) -> Iterator[tuple[int, bool]]:

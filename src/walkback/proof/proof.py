@@ -132,7 +132,7 @@ class Proof:
 
     def range_of(self, address: int) -> int:
         """The number of the last range that begins at an address of the image or before it."""
-        return int(np.searchsorted(self.ranges.start, address, "right")) - 1
+        return int(np.searchsorted(self.ranges.start, np.uint64(address), "right")) - 1
 
     def code_at(self, address: int, size: int) -> bytes:
         """Bytes of a range."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -78,6 +79,18 @@ def directory_of(starts: U64, lasts: U64, buckets: int) -> tuple[U32, int]:
 
 def _without_overlap(starts: U64, lasts: U64, ranges: I64) -> tuple[U64, U64, I64]:
     """Cut ranges where a later one begins, and go on with them where it ends."""
+    is_behind = np.append(True, starts[1:] > np.maximum.accumulate(lasts)[:-1])
+    is_alone = is_behind & np.append(is_behind[1:], True)
+    others = np.flatnonzero(~is_alone)
+    first, last, number = _cut(starts[others].tolist(), lasts[others].tolist())
+    starts = np.concatenate((starts[is_alone], np.array(first, np.uint64)))
+    order = np.argsort(starts, kind="stable")
+    lasts = np.concatenate((lasts[is_alone], np.array(last, np.uint64)))
+    return starts[order], lasts[order], np.concatenate((ranges[is_alone], ranges[others[list(number)]]))[order]
+
+
+def _cut(starts: list[int], lasts: list[int]) -> tuple[Sequence[int], ...]:
+    """The first and last addresses of the pieces of some ranges, and the numbers of these."""
     cut: list[tuple[int, int, int]] = []
     open_ranges: list[tuple[int, int]] = []  # (-number, end): the top is the one that started last
     position = 0
@@ -90,17 +103,12 @@ def _without_overlap(starts: U64, lasts: U64, ranges: I64) -> tuple[U64, U64, I6
                 heapq.heappop(open_ranges)
                 continue
             stop = min(end, to)
-            cut.append((position, stop, -number))
+            cut.append((position, stop - 1, -number))
             position = stop
         position = max(position, to)
 
-    for number, (start, last) in enumerate(zip(starts.tolist(), lasts.tolist(), strict=True)):
+    for number, (start, last) in enumerate(zip(starts, lasts, strict=True)):
         advance(start)
         heapq.heappush(open_ranges, (-number, last + 1))
-    advance(int(lasts.max()) + 1)
-    first, end, number_of = zip(*cut, strict=True)
-    return (
-        np.array(first, np.uint64),
-        np.array([stop - 1 for stop in end], np.uint64),
-        ranges[np.array(number_of)],
-    )
+    advance(max(lasts) + 1)
+    return tuple(zip(*cut, strict=True))
