@@ -142,3 +142,23 @@ def test_a_branch_that_cannot_be_leads_to_the_part_of_another_function(tmp_path:
     )
     found = verified("cmp $5,%edi; ja part; ret", tmp_path, ".text\n" + others.replace(";", "\n") + HEAD)
     assert (found.mismatches, found.reasons) == ([], {"doubtful-path": 10})
+
+
+PADDED = (
+    "sub $24,%rsp; .cfi_def_cfa_offset 32; test %edi,%edi; {jump} mov %rbx,8(%rsp); .cfi_offset 3,-24; xor %ebx,%ebx;"
+    "{last}; 1: .cfi_restore 3; mov %rsi,(%rsp); add $24,%rsp; .cfi_def_cfa_offset 8; ret"
+)
+"""Behind what comes last the rules are those of where the jump comes from."""
+
+
+@pytest.mark.parametrize(("last", "wrong"), [("nopw (%rax,%rax)", 0), ("nop", 0), ("mov %rsi,%rdi", 1)])
+def test_padding_in_front_of_a_label_with_other_rules_may_not_be_reached(last: str, wrong: int, tmp_path: Path) -> None:
+    """Compilers end a block so if control cannot come to its end."""
+    found = verified(PADDED.format(jump="je 1f;", last=last), tmp_path)
+    assert (found.functions_wrong, "doubtful-path" in found.reasons) == (wrong, not wrong)
+
+
+@pytest.mark.parametrize("last", ["nop", "mov %rsi,%rdi"])
+def test_padding_is_reached_if_nothing_else_leads_behind_it(last: str, tmp_path: Path) -> None:
+    text = PADDED.format(jump="", last=last).replace("add $24", "jz 1b; add $24")
+    assert verified(text, tmp_path).functions_wrong == 1

@@ -37,6 +37,20 @@ def test_a_call_leaves_what_is_above_the_stack_pointer(moved: str, is_proved: bo
     assert (found.functions_proved, found.functions_wrong) == (is_proved, not is_proved)
 
 
+NODE = (
+    "sub $88,%rsp; .cfi_def_cfa_offset 96; mov %rbx,72(%rsp); .cfi_offset 3,-24; lea 16(%rsp),%rax;"
+    "mov %rax,{to}(%rsp); mov %rax,%rbx; mov %rax,%rdi; call g; mov {to}(%rsp),%rdx; cmp %rbx,%rdx; je 1f;"
+    "mov %rcx,56(%rdx); 1: mov 72(%rsp),%rbx; .cfi_restore 3; add $88,%rsp; .cfi_def_cfa_offset 8; ret"
+)
+"""With `to` from 16 to 40 the head of an empty `std::map`, which `g` links something to."""
+
+
+@pytest.mark.parametrize(("to", "wrong"), [(8, 1), (16, 0), (32, 0), (40, 0), (48, 1)])
+def test_the_head_of_a_list_leads_elsewhere_soon(to: int, wrong: int, tmp_path: Path) -> None:
+    found = verified(NODE.format(to=to), tmp_path)
+    assert (found.functions_wrong, found.functions_proved) == (wrong, 1 - wrong)
+
+
 PROBED = (
     "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset 6,-16; mov %rsp,%rbp; .cfi_def_cfa_register 6; {down}"
     "cmp %rbp,%rsp; jbe 1f; ud2; 1: .cfi_def_cfa 7,16; call g; .cfi_def_cfa 6,16; leave; .cfi_def_cfa 7,8; ret"

@@ -196,11 +196,15 @@ class Walk:
                         return self.unit.put_off(place)
                 if place != begin:
                     if (self.unit.head[place] or self.unit.owner[place]) and self.unit.is_of_another(place, block):
+                        if self.is_odd_behind_padding(place):
+                            return self.unit.put_off(place)
                         if self.free and self.unit.trust != Trust.FULL:
                             return self.unit.put_off(place)
                         return self.edges.come_to(place, self.unit.trust == Trust.FULL)
                     if self.code.targets[at >> 3] >> (at & 7) & 1:
                         # Others will come here: a block begins, in which this walk goes on.
+                        if self.is_odd_behind_padding(place):
+                            return self.unit.put_off(place)
                         if self.unit.trust != Trust.FULL and (self.free or not self.edges.fits(place)):
                             return self.unit.put_off(place)
                         block = self.unit.start_block(place)
@@ -263,6 +267,20 @@ class Walk:
             at += padding
             padding = self.code.padding(at, end) if at < end else 0
         return at < end and not padding and self.code.targets[at >> 3] >> (at & 7) & 1
+
+    def is_odd_behind_padding(self, place: cython.longlong) -> cython.bint:
+        """Whether the rule of a label is wrong, and that of the padding in front of it is not.
+
+        Padding changes nothing, so a compiler that changes the rules there knows that control does not come so far.
+        """
+        source: cython.longlong = self.unit.source
+        if self.free or self.rows.chain >= 0 or self.unit.verdict[source] == Verdict.WRONG:
+            return False
+        size: cython.int = self.code.padding(
+            cython.cast(cython.Py_ssize_t, self.unit.code_at + source),
+            cython.cast(cython.Py_ssize_t, self.unit.code_at + self.unit.end),
+        )
+        return size == place - source and self.rows.judge(place) == Verdict.WRONG
 
     def may_begin_function(self, place: cython.longlong) -> cython.bint:
         """Whether compilers let functions begin at a place behind padding, to which nothing jumps."""
