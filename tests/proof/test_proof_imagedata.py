@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import struct
 import subprocess
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import walkback
+from cli.commands import WALKBACK
 from proof.assembled import verified
 from proof.test_proof_image import SWITCH
 from walkback.base.errors import UnreadableError
@@ -27,6 +29,8 @@ struct __attribute__((packed)) table { char odd[3]; int (*of[9000])(int); };
 const struct table table = { "a", { [0 ... 8998] = one, other } };
 """
 """No word of the table is aligned, so some lie in two blocks."""
+_HEADER = 64
+"""Bytes of a section's header."""
 
 
 @pytest.fixture
@@ -105,3 +109,18 @@ def test_the_error_ends_the_proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(ImageData, "load", load)
     with pytest.raises(UnreadableError, match="block 0"):
         list(walkback.verify(program))
+
+
+@pytest.mark.parametrize(("size", "status"), [(1 << 30, 0), (16 << 30, 3)])
+def test_constants_that_are_a_hole_take_no_memory(size: int, status: int, library: Path) -> None:
+    elf, data = ElfFile(library), bytearray(library.read_bytes())
+    [number] = elf.sections_named(".data.rel.ro")
+    (headers,) = struct.unpack_from("<Q", data, 0x28)
+    place = headers + number * _HEADER
+    struct.pack_into("<QQ", data, place + 24, len(data), size)
+    library.write_bytes(data)
+    os.truncate(library, len(data) + size)
+    command = f"ulimit -v {4 << 20}; exec {WALKBACK} verify --jobs 1 {library}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == status
+    assert ("there is not enough memory for this file" in done.stderr) == (status == 3)

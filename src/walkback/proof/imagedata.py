@@ -33,14 +33,21 @@ class Part(NamedTuple):
         return self.address + self.size
 
 
+def _zeros(size: int) -> U8:
+    """An array that takes memory page by page; one of NumPy takes it in pieces of 2 MB."""
+    try:
+        return np.frombuffer(mmap(-1, size, MAP_PRIVATE), np.uint8)
+    except OSError as error:
+        raise MemoryError(f"{size} bytes of code and constants") from error
+
+
 class ImageData:
     """The bytes of all parts, one part behind the other, and zeros for decoders behind the last."""
 
     def __init__(self, elf: ElfFile, parts: Sequence[Part]) -> None:
         self._parts, self._byteorder = parts, elf.byteorder
         self._pos = list(accumulate((part.size for part in parts), initial=0))
-        # An array of NumPy takes memory in pieces of 2 MB.
-        self.data: U8 = np.frombuffer(mmap(-1, self._pos[-1] + SLACK, MAP_PRIVATE), np.uint8)
+        self.data = _zeros(self._pos[-1] + SLACK)
         # Of a relocatable file the parts are relocated as they are read.
         self._words = None if elf.is_relocatable else loaded_addresses(elf)  # jump tables are made of them
         at_once = [part.is_code or elf.is_relocatable for part in parts]
