@@ -151,14 +151,32 @@ PADDED = (
 """Behind what comes last the rules are those of where the jump comes from."""
 
 
-@pytest.mark.parametrize(("last", "wrong"), [("nopw (%rax,%rax)", 0), ("nop", 0), ("mov %rsi,%rdi", 1)])
-def test_padding_in_front_of_a_label_with_other_rules_may_not_be_reached(last: str, wrong: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("last", "wrong"),
+    [
+        ("nopw (%rax,%rax)", 0),
+        ("nop", 0),
+        ("mov %rsi,%rdi", 1),
+        (".p2align 4; movabs $1,%rax; movabs $1,%rax; mov %esi,%edi; mov %esi,%edi; mov %esi,%edi; mov %esi,%edi", 1),
+        (".p2align 4; movabs $1,%rax; movabs $1,%rax; mov %rsi,%rdi; mov %rsi,%rdi; mov %rsi,%rdi; mov %rsi,%rdi", 0),
+        (".p2align 4; movabs $1,%rax; mov %rsi,%rdi; pop %rdi; pop %rdi; push %rdi", 1),
+    ],
+    ids=[
+        "much padding",
+        "padding",
+        "code",
+        "up to 28 bytes",
+        "up to 32 bytes",
+        "up to 16 bytes, the last changes the CFA",
+    ],
+)
+def test_nothing_need_fall_into_an_aligned_label_with_other_rules(last: str, wrong: int, tmp_path: Path) -> None:
     """Compilers end a block so if control cannot come to its end."""
     found = verified(PADDED.format(jump="je 1f;", last=last), tmp_path)
     assert (found.functions_wrong, "doubtful-path" in found.reasons) == (wrong, not wrong)
 
 
 @pytest.mark.parametrize("last", ["nop", "mov %rsi,%rdi"])
-def test_padding_is_reached_if_nothing_else_leads_behind_it(last: str, tmp_path: Path) -> None:
+def test_something_falls_into_a_label_that_nothing_else_leads_to(last: str, tmp_path: Path) -> None:
     text = PADDED.format(jump="", last=last).replace("add $24", "jz 1b; add $24")
     assert verified(text, tmp_path).functions_wrong == 1

@@ -196,14 +196,14 @@ class Walk:
                         return self.unit.put_off(place)
                 if place != begin:
                     if (self.unit.head[place] or self.unit.owner[place]) and self.unit.is_of_another(place, block):
-                        if self.is_odd_behind_padding(place):
+                        if self.is_odd_fall(place):
                             return self.unit.put_off(place)
                         if self.free and self.unit.trust != Trust.FULL:
                             return self.unit.put_off(place)
                         return self.edges.come_to(place, self.unit.trust == Trust.FULL)
                     if self.code.targets[at >> 3] >> (at & 7) & 1:
                         # Others will come here: a block begins, in which this walk goes on.
-                        if self.is_odd_behind_padding(place):
+                        if self.is_odd_fall(place):
                             return self.unit.put_off(place)
                         if self.unit.trust != Trust.FULL and (self.free or not self.edges.fits(place)):
                             return self.unit.put_off(place)
@@ -268,27 +268,30 @@ class Walk:
             padding = self.code.padding(at, end) if at < end else 0
         return at < end and not padding and self.code.targets[at >> 3] >> (at & 7) & 1
 
-    def is_odd_behind_padding(self, place: cython.longlong) -> cython.bint:
-        """Whether the rule of a label is wrong, and that of the padding in front of it is not.
+    def is_odd_fall(self, place: cython.longlong) -> cython.bint:
+        """Whether the rule of a label is wrong here, and that in front of it still is not.
 
-        Padding changes nothing, so a compiler that changes the rules there knows that control does not come so far.
+        That counts where the label is aligned, or behind padding. Compilers align what nothing falls into, so one that
+        changes the rules there knows that control does not come so far.
         """
-        source: cython.longlong = self.unit.source
-        if self.free or self.rows.chain >= 0 or self.unit.verdict[source] == Verdict.WRONG:
+        if self.free or self.rows.chain >= 0 or place < self.rows.until:
             return False
-        size: cython.int = self.code.padding(
-            cython.cast(cython.Py_ssize_t, self.unit.code_at + source),
-            cython.cast(cython.Py_ssize_t, self.unit.code_at + self.unit.end),
-        )
-        return size == place - source and self.rows.judge(place) == Verdict.WRONG
+        source: cython.longlong = self.unit.source
+        at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.unit.code_at + source)
+        padding: cython.int = self.code.padding(at, cython.cast(cython.Py_ssize_t, self.unit.code_at + self.unit.end))
+        if padding != place - source and not self.is_aligned(place):
+            return False
+        return self.rows.judge(source) != Verdict.WRONG and self.rows.judge(place) == Verdict.WRONG
+
+    def is_aligned(self, place: cython.longlong) -> cython.bint:
+        """Whether an address is one where compilers let functions and blocks begin."""
+        address: cython.ulonglong = self.unit.address[self.unit.member]
+        return (address + cython.cast(cython.ulonglong, place - self.unit.begin)) % _ALIGNED == 0
 
     def may_begin_function(self, place: cython.longlong) -> cython.bint:
         """Whether compilers let functions begin at a place behind padding, to which nothing jumps."""
         at: cython.longlong = self.unit.code_at + place
-        address: cython.ulonglong = self.unit.address[self.unit.member] + cython.cast(
-            cython.ulonglong, place - self.unit.begin
-        )
-        return address % _ALIGNED == 0 and not self.code.targets[at >> 3] >> (at & 7) & 1
+        return self.is_aligned(place) and not self.code.targets[at >> 3] >> (at & 7) & 1
 
     def fall(self) -> cython.int:
         """Go on in the next range, if that is part of the unit, and the state fits or nothing else leads there."""
