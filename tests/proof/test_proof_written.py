@@ -39,15 +39,28 @@ def test_a_call_leaves_what_is_above_the_stack_pointer(moved: str, is_proved: bo
 
 NODE = (
     "sub $88,%rsp; .cfi_def_cfa_offset 96; mov %rbx,72(%rsp); .cfi_offset 3,-24; lea 16(%rsp),%rax;"
-    "mov %rax,{to}(%rsp); mov %rax,%rbx; mov %rax,%rdi; call g; mov {to}(%rsp),%rdx; cmp %rbx,%rdx; je 1f;"
-    "mov %rcx,56(%rdx); 1: mov 72(%rsp),%rbx; .cfi_restore 3; add $88,%rsp; .cfi_def_cfa_offset 8; ret"
+    "mov %rax,{one}(%rsp); mov %rax,{other}(%rsp); mov %rax,%rbx; mov %rax,%rdi; {call} mov {one}(%rsp),%rdx;"
+    "mov %rcx,56(%rdx); mov 72(%rsp),%rbx; .cfi_restore 3; add $88,%rsp; .cfi_def_cfa_offset 8; ret"
 )
-"""With `to` from 16 to 40 the head of an empty `std::map`, which `g` links something to."""
+"""The head of an empty `std::map`, which `g` links something to."""
 
 
-@pytest.mark.parametrize(("to", "wrong"), [(8, 1), (16, 0), (32, 0), (40, 0), (48, 1)])
-def test_the_head_of_a_list_leads_elsewhere_soon(to: int, wrong: int, tmp_path: Path) -> None:
-    found = verified(NODE.format(to=to), tmp_path)
+@pytest.mark.parametrize(
+    ("one", "other", "call", "wrong"),
+    [
+        (32, 40, "call g;", 0),
+        (16, 24, "call g;", 0),
+        (16, 24, "", 1),
+        (8, 16, "call g;", 1),
+        (40, 48, "call g;", 1),
+        (16, 16, "call g;", 1),
+    ],
+    ids=["a tree", "a list", "nothing is linked", "in front of it", "behind it", "one link"],
+)
+def test_the_head_of_a_list_may_lead_elsewhere_after_a_call(
+    one: int, other: int, call: str, wrong: int, tmp_path: Path
+) -> None:
+    found = verified(NODE.format(one=one, other=other, call=call), tmp_path)
     assert (found.functions_wrong, found.functions_proved) == (wrong, 1 - wrong)
 
 

@@ -1,6 +1,6 @@
 """`walkback.record` and `walkback.capture.Sampler`, which do what the command does.
 
-A busy machine stops threads less often than asked for: no test counts samples that come of stops.
+A busy machine stops threads less often than asked for, so no test here counts on many samples that come of stops.
 """
 
 from __future__ import annotations

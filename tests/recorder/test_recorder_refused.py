@@ -60,6 +60,7 @@ def test_stops_find_the_shares_and_what_the_command_starts(tmp_path: Path, calls
     one, three = weight_in(stacks, "one"), weight_in(stacks, "three")
     # A busy machine stops threads less often than asked for; then the share is less exact.
     samples = one + three
+    assert one > 0
     assert abs(one - samples / 4) < 5 * math.sqrt(samples * 3 / 16)
     assert weight_in(stacks, "child") > 0
 

@@ -50,6 +50,7 @@ cdef class Code:
     cdef long long read(self, unsigned long long address, int width, bint signed) noexcept nogil
     cdef bint is_wait(self, unsigned long long address) noexcept nogil
     cdef Py_ssize_t place(self, unsigned long long address) noexcept nogil
+    cdef Py_ssize_t place_of_code(self, unsigned long long address) noexcept nogil
     cdef bint is_pointed_to(self, unsigned long long address) noexcept nogil
     cdef bint is_data(self, unsigned long long address) noexcept nogil
     cdef int look_up(self, unsigned long long address) noexcept nogil

@@ -70,7 +70,7 @@ class Code:
         self.one = Instruction()
 
     def has(self, address: cython.ulonglong, width: cython.int) -> cython.bint:
-        """Whether a number of `width` bytes is there, to be read."""
+        """Whether a number of `width` bytes is there; only then it may be read."""
         pos: cython.Py_ssize_t = self.place(address)
         last_pos: cython.Py_ssize_t = pos + width - 1
         if pos < 0 or self.place(address + width - 1) != last_pos:
@@ -83,7 +83,7 @@ class Code:
         return True
 
     def read(self, address: cython.ulonglong, width: cython.int, signed: cython.bint) -> cython.longlong:
-        """The number."""
+        """The number, if there is one; else nothing is known."""
         i: cython.int
         value: cython.ulonglong = 0
         pos: cython.Py_ssize_t = self.place(address)
@@ -108,6 +108,10 @@ class Code:
         return cython.cast(cython.Py_ssize_t, self.pos[part]) + cython.cast(
             cython.Py_ssize_t, address - self.start[part]
         )
+
+    def place_of_code(self, address: cython.ulonglong) -> cython.Py_ssize_t:
+        """The same of an address in a part that has code; -1 for others."""
+        return -1 if self.is_data(address) else self.place(address)
 
     def is_pointed_to(self, address: cython.ulonglong) -> cython.bint:
         """Whether data has an address."""
@@ -173,7 +177,7 @@ class Code:
         """The registers that a function itself changes; what it calls is noted."""
         found: cython.ulonglong = 0
         at: cython.longlong = 0
-        pos: cython.Py_ssize_t = self.place(begin)
+        pos: cython.Py_ssize_t = self.place_of_code(begin)
         self.ok = pos >= 0 and size <= _LONGEST
         while self.ok and at < size:
             decode(self.machine, self.bytes, pos + at, cython.cast(cython.Py_ssize_t, pos + size), begin + at, self.one)
@@ -208,7 +212,7 @@ class Code:
         """
         if self.machine != AMD64:
             return False
-        pos: cython.Py_ssize_t = self.place(behind)
+        pos: cython.Py_ssize_t = self.place_of_code(behind)
         return target == behind or (target == behind + 1 and target & 15 != 0 and pos >= 0 and self.data[pos] == 0xCC)
 
     def gets_pc(self, behind: cython.ulonglong, target: cython.ulonglong) -> cython.bint:

@@ -261,7 +261,7 @@ class Edges:
         is_in: cython.bint = is_bound and (condition == Condition.BELOW or condition == Condition.BELOW_EQUAL)
         end: cython.longlong = self.unit.code_at + self.unit.end
         is_out = is_out and self.code.jumps_by_table(self.pos + self.one.length, end)
-        is_in = is_in and self.code.jumps_by_table(self.code.place(self.one.target), end)
+        is_in = is_in and self.code.jumps_by_table(self.code.place_of_code(self.one.target), end)
         if is_bound and not is_out and not is_in:
             self.lead_to(self.one.target, True)
             return True
@@ -424,7 +424,7 @@ class Edges:
         """
         happens: cython.int
         at: cython.longlong
-        pos: cython.longlong = self.code.place(self.one.target)
+        pos: cython.longlong = self.code.place_of_code(self.one.target)
         size: cython.longlong = self.code.known_size
         if self.code.machine != AARCH64 or size == 0 or size > _SHORT or pos < 0:
             return False

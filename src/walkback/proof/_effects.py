@@ -39,8 +39,6 @@ else:
 
 _ALIGNMENT = cython.declare(cython.longlong, 16)
 """Of the CFA, by the ABI of AMD64 and of AArch64."""
-_NODE = cython.declare(cython.longlong, 32)
-"""Bytes of the links of a node, as those of `std::map` have them."""
 _S390X_SP = cython.declare(cython.int, 15)
 
 
@@ -164,25 +162,8 @@ def _access(state: State, one: Instruction) -> cython.int:
 @cython.exceptval(check=False)
 def _access_one(state: State, one: Instruction, number: cython.int, place: cython.longlong) -> cython.int:
     if one.effect == Effect.STORE:
-        value: cython.longlong = state.get(number)
-        if _is_ring(state, place, value):
-            value = Known.OTHER
-        return state.store(place, one.width, value, _is_pointer(state, one))
+        return state.store(place, one.width, state.get(number), _is_pointer(state, one))
     return state.set(number, state.load(place) if one.width >= 8 else cython.cast(cython.longlong, Known.OTHER))
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _is_ring(state: State, place: cython.longlong, value: cython.longlong) -> cython.bint:
-    """Whether a node is made to lead to itself, as the head of an empty list or tree: soon it leads elsewhere.
-
-    Functions are called that link others to it. The stack pointer may be stored near the place where it is.
-    """
-    if value & KIND_MASK != Known.CFA or place & KIND_MASK != Known.CFA or value == state.get(state.sp):
-        return False
-    return value <= place < moved(value, _NODE)
 
 
 @cython.cfunc

@@ -62,6 +62,8 @@ cdef class State:
     cdef int store(self, long long place, int width, long long value, bint through) noexcept nogil
     cdef int forget(self, long long place, int width, bint is_array) noexcept nogil
     cdef int let_call_write(self, long long kept) noexcept nogil
+    cdef int drop_rings(self) noexcept nogil
+    cdef bint is_link(self, int slot, long long node) noexcept nogil
     cdef int drop_below(self) noexcept nogil
     cdef int drop(self, int slot) noexcept nogil
     cdef int forget_registers(self, unsigned long long mask) noexcept nogil

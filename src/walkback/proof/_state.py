@@ -36,6 +36,8 @@ _ALIGNMENTS = cython.declare(cython.int, 64)
 """Instructions of a unit that align the stack, and have numbers of their own."""
 _RETURN = cython.declare(cython.int, 16)
 """AMD64: the column of the return address, which the call put on the stack."""
+_NODE = cython.declare(cython.longlong, 32)
+"""Bytes of the links of a node, as those of `std::map` have them."""
 _SHADOW = cython.declare(cython.int, 18)
 """AArch64: the stack pointer of the shadow call stack, if there is one; functions put their return addresses there."""
 _ALL = cython.declare(cython.ulonglong, WORD)
@@ -227,6 +229,7 @@ class State:
         i: cython.int = 0
         stack: cython.longlong = self.values[self.sp]
         kind: cython.int = stack & KIND_MASK
+        self.drop_rings()
         if kind != Known.CFA and kind != Known.ALIGNED:
             return 0
         own: cython.longlong = 0 if self.ra == _RETURN else self.entry_offset
@@ -240,6 +243,38 @@ class State:
                 else:
                     i += 1
         return 0
+
+    def drop_rings(self) -> cython.int:
+        """Forget the links of a node that leads to itself twice: the head of an empty list or tree.
+
+        What is called may link other nodes to it.
+        """
+        i: cython.int = 0
+        j: cython.int
+        with cython.boundscheck(False):
+            while i < self.slots:
+                node: cython.longlong = self.saved[i]
+                links: cython.int = 0
+                if node & KIND_MASK == Known.CFA:
+                    for j in range(self.slots):
+                        links += self.is_link(j, node)
+                if links > 1:
+                    j = 0
+                    while j < self.slots:
+                        if self.is_link(j, node):
+                            self.drop(j)
+                        else:
+                            j += 1
+                    i = 0
+                else:
+                    i += 1
+        return 0
+
+    def is_link(self, slot: cython.int, node: cython.longlong) -> cython.bint:
+        """Whether a place is in a node, and leads to it."""
+        place: cython.longlong = self.keys[slot]
+        away: cython.longlong = (place >> OFFSET_SHIFT) - (node >> OFFSET_SHIFT)
+        return self.saved[slot] == node and place & KIND_MASK == Known.CFA and 0 <= away < _NODE
 
     def drop_below(self) -> cython.int:
         """Forget what is below the stack pointer: a function that is jumped to next may save its own there."""

@@ -196,15 +196,11 @@ class Walk:
                         return self.unit.put_off(place)
                 if place != begin:
                     if (self.unit.head[place] or self.unit.owner[place]) and self.unit.is_of_another(place, block):
-                        if self.is_odd_fall(place):
-                            return self.unit.put_off(place)
                         if self.free and self.unit.trust != Trust.FULL:
                             return self.unit.put_off(place)
                         return self.edges.come_to(place, self.unit.trust == Trust.FULL)
                     if self.code.targets[at >> 3] >> (at & 7) & 1:
                         # Others will come here: a block begins, in which this walk goes on.
-                        if self.is_odd_fall(place):
-                            return self.unit.put_off(place)
                         if self.unit.trust != Trust.FULL and (self.free or not self.edges.fits(place)):
                             return self.unit.put_off(place)
                         block = self.unit.start_block(place)
@@ -267,21 +263,6 @@ class Walk:
             at += padding
             padding = self.code.padding(at, end) if at < end else 0
         return at < end and not padding and self.code.targets[at >> 3] >> (at & 7) & 1
-
-    def is_odd_fall(self, place: cython.longlong) -> cython.bint:
-        """Whether the rule of a label is wrong here, and that in front of it still is not.
-
-        That counts where the label is aligned, or behind padding. Compilers align what nothing falls into, so one that
-        changes the rules there knows that control does not come so far.
-        """
-        if self.free or self.rows.chain >= 0 or place < self.rows.until:
-            return False
-        source: cython.longlong = self.unit.source
-        at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.unit.code_at + source)
-        padding: cython.int = self.code.padding(at, cython.cast(cython.Py_ssize_t, self.unit.code_at + self.unit.end))
-        if padding != place - source and not self.is_aligned(place):
-            return False
-        return self.rows.judge(source) != Verdict.WRONG and self.rows.judge(place) == Verdict.WRONG
 
     def is_aligned(self, place: cython.longlong) -> cython.bint:
         """Whether an address is one where compilers let functions and blocks begin."""

@@ -47,16 +47,16 @@ class Image:
     """Whether it is the kernel of Linux, or a module."""
     moves: bool
     """Whether the program can be loaded at any address, so that no number in its code is one."""
-    _read: Callable[[], ImageData]
+    _made: Callable[[], ImageData]
 
     @cached_property
     def contents(self) -> ImageData:
         """The bytes of the parts; they are read when they are wanted, because they can be most of a large file."""
-        return self._read()
+        return self._made()
 
     @property
     def data(self) -> U8:
-        """The same as an array; those that are no code are zero until their blocks are loaded."""
+        """The same as an array; constants may be zero until their blocks are loaded."""
         return self.contents.data
 
     def places(self, start: U64, size: I64) -> I64:
@@ -130,8 +130,8 @@ def _relocatable_parts(elf: ElfFile, base: U64) -> Iterator[Part]:
             address += ((size if number in wanted else min(size, _LARGEST)) // _ALIGNMENT + 2) * _ALIGNMENT
     base[-1] = address  # where symbols are that the file does not define
 
-    def read(number: int, start: int, room: memoryview) -> None:
-        room[:] = relocate(elf, number, base)[start : start + len(room)]
+    def read(number: int, _: int, room: memoryview) -> None:
+        room[:] = relocate(elf, number, base)  # it is read at once
 
     for number, is_code in wanted.items():
         yield Part(int(base[number]), len(elf.section_data(number)), is_code, partial(read, number))

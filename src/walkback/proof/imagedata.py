@@ -12,7 +12,7 @@ import numpy as np
 
 from walkback.base.arrays import U8
 from walkback.code.machines import SLACK
-from walkback.elf import ElfFile, loaded_addresses
+from walkback.elf import ElfFile, layout, loaded_addresses
 
 BLOCK_BITS = 14
 _WORD = 8
@@ -37,7 +37,7 @@ def _zeros(size: int) -> U8:
     """An array that takes memory page by page; one of NumPy takes it in pieces of 2 MB."""
     try:
         return np.frombuffer(mmap(-1, size, MAP_PRIVATE), np.uint8)
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         raise MemoryError(f"{size} bytes of code and constants") from error
 
 
@@ -50,7 +50,9 @@ class ImageData:
         self.data = _zeros(self._pos[-1] + SLACK)
         # Of a relocatable file the parts are relocated as they are read.
         self._words = None if elf.is_relocatable else loaded_addresses(elf)  # jump tables are made of them
-        at_once = [part.is_code or elf.is_relocatable for part in parts]
+        # On s390x `ex` executes instructions that may be among the constants.
+        whole = elf.is_relocatable or elf.machine == layout.EM_S390
+        at_once = [part.is_code or whole for part in parts]
         self._is_later = [not now for now in at_once]
         self._is_there = bytearray(self.blocks)
         for part, pos, now in zip(parts, self._pos, at_once, strict=False):
@@ -76,7 +78,8 @@ class ImageData:
                 before, behind = max(first - _WORD, 0), min(last + _WORD, part.size)
                 some = np.empty(behind - before, np.uint8)
                 self._read(part, before, some)
-                self.data[pos + first : pos + last] = some[first - before : last - before]
+                if some.any():  # a hole costs nothing
+                    self.data[pos + first : pos + last] = some[first - before : last - before]
             number += 1
         self._is_there[block] = True
 
