@@ -30,6 +30,8 @@ cdef class State:
     # Whether something changed that claims may be about: since they were judged, and since a call was followed
     cdef bint changed
     cdef bint stirred
+    # Whether a node on the stack may have got links to itself since that was looked at
+    cdef bint may_link
     # The last comparison, and what it says of an index
     cdef int compared
     # Behind the comparison, in the image

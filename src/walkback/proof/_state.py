@@ -99,7 +99,7 @@ class State:
         self.values[self.sp] = self.entry_stack()
         self.slots = 0
         self.lost = False
-        self.changed = self.stirred = True
+        self.changed = self.stirred = self.may_link = True
         self.compared = 0
         self.compared_at = 0
         self.bound_register = self.copied = self.copy = NONE
@@ -191,6 +191,7 @@ class State:
             if kept and width >= 8:
                 self.keys[self.slots] = place
                 self.saved[self.slots] = value
+                self.may_link = self.may_link or wanted == Known.CFA
                 self.slots += 1
                 self.changed = self.stirred = True
         elif is_vague(kind):
@@ -229,7 +230,8 @@ class State:
         i: cython.int = 0
         stack: cython.longlong = self.values[self.sp]
         kind: cython.int = stack & KIND_MASK
-        self.drop_rings()
+        if self.may_link:
+            self.drop_rings()
         if kind != Known.CFA and kind != Known.ALIGNED:
             return 0
         own: cython.longlong = 0 if self.ra == _RETURN else self.entry_offset
@@ -251,11 +253,12 @@ class State:
         """
         i: cython.int = 0
         j: cython.int
+        self.may_link = False
         with cython.boundscheck(False):
             while i < self.slots:
                 node: cython.longlong = self.saved[i]
                 links: cython.int = 0
-                if node & KIND_MASK == Known.CFA:
+                if node & KIND_MASK == Known.CFA and self.is_link(i, node):
                     for j in range(self.slots):
                         links += self.is_link(j, node)
                 if links > 1:
@@ -265,7 +268,6 @@ class State:
                             self.drop(j)
                         else:
                             j += 1
-                    i = 0
                 else:
                     i += 1
         return 0

@@ -39,7 +39,6 @@ cdef class Walk:
     cdef bint settle(self) except -1 nogil
     cdef int walk(self, Py_ssize_t block) except -1 nogil
     cdef bint is_between(self, long long place) noexcept nogil
-    cdef bint is_aligned(self, long long place) noexcept nogil
     cdef bint may_begin_function(self, long long place) noexcept nogil
     cdef int fall(self) except -1 nogil
     cdef int read(self, long long place) noexcept nogil

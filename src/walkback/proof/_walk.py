@@ -264,15 +264,13 @@ class Walk:
             padding = self.code.padding(at, end) if at < end else 0
         return at < end and not padding and self.code.targets[at >> 3] >> (at & 7) & 1
 
-    def is_aligned(self, place: cython.longlong) -> cython.bint:
-        """Whether an address is one where compilers let functions and blocks begin."""
-        address: cython.ulonglong = self.unit.address[self.unit.member]
-        return (address + cython.cast(cython.ulonglong, place - self.unit.begin)) % _ALIGNED == 0
-
     def may_begin_function(self, place: cython.longlong) -> cython.bint:
         """Whether compilers let functions begin at a place behind padding, to which nothing jumps."""
         at: cython.longlong = self.unit.code_at + place
-        return self.is_aligned(place) and not self.code.targets[at >> 3] >> (at & 7) & 1
+        address: cython.ulonglong = self.unit.address[self.unit.member] + cython.cast(
+            cython.ulonglong, place - self.unit.begin
+        )
+        return address % _ALIGNED == 0 and not self.code.targets[at >> 3] >> (at & 7) & 1
 
     def fall(self) -> cython.int:
         """Go on in the next range, if that is part of the unit, and the state fits or nothing else leads there."""

@@ -68,7 +68,7 @@ def read(state: State, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cy
         at += state.slots
         for i in range(state.slots):
             state.saved[i] = arena[at + i]
-    state.changed = state.stirred = True
+    state.changed = state.stirred = state.may_link = True
     state.compared = 0
     state.copied = state.copy = NONE
     return 0
