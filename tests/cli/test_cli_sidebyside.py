@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.commands import WALKBACK, on_a_terminal, run
+from cli.hello import SOURCE, assembled
 from sframefiles import linked, small, written
 
 pytestmark = pytest.mark.whole
@@ -22,8 +24,17 @@ LARGE = b"\0" * (1 << 20)
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[Path]:
-    """Libraries, and others that are none."""
-    good = bytes(linked(small().bytes()).build())
+    """Libraries with SFrame, and others that are none."""
+    return among_others(bytes(linked(small().bytes()).build()), tmp_path)
+
+
+@pytest.fixture
+def described(tmp_path: Path) -> list[Path]:
+    """The same with call frame information."""
+    return among_others(assembled(SOURCE, "-nostdlib", "-static"), tmp_path)
+
+
+def among_others(good: bytes, tmp_path: Path) -> list[Path]:
     contents = [good + LARGE, b"text\n", good, b"", good[:100], good, b"\x7fELF" + bytes(60), *[good] * 5]
     made = [written(tmp_path, content, f"file{number}") for number, content in enumerate(contents)]
     return [*made[:3], tmp_path / "missing", *made[3:]]
@@ -42,6 +53,34 @@ def test_several_processes_print_what_one_does(verb: tuple[str, ...], files: lis
     one, many = (run(*verb, "--jobs", jobs, *files) for jobs in ("1", "3"))
     assert (many.stdout, many.stderr, many.returncode) == (one.stdout, one.stderr, one.returncode)
     assert one.stderr.count(b"missing") == 1
+
+
+def test_several_processes_add_what_one_does(described: list[Path], tmp_path: Path) -> None:
+    folders = [tmp_path / "one", tmp_path / "other"]
+    printed = []
+    for folder, jobs in zip(folders, ("1", "3"), strict=True):
+        folder.mkdir()
+        for file in described:
+            if file.exists():
+                shutil.copy(file, folder)
+        (folder / "link").hardlink_to(folder / described[2].name)
+        done = run("add", "--in-place", "--jobs", jobs, ".", cwd=folder)
+        assert (folder / "link").samefile(folder / described[2].name)
+        named = run("add", "--in-place", "--jobs", jobs, *(file.name for file in described), cwd=folder)
+        printed += [(one.stdout, one.stderr, one.returncode) for one in (done, named)]
+    assert printed[:2] == printed[2:]
+    assert b"8 binaries" in printed[0][0]
+    for file in folders[0].iterdir():
+        assert file.read_bytes() == (folders[1] / file.name).read_bytes()
+
+
+def test_several_processes_derive_what_one_does(described: list[Path], tmp_path: Path) -> None:
+    one, many = (run("derive", "--jobs", jobs, *described, "-o", tmp_path / f"by{jobs}") for jobs in ("1", "3"))
+    assert (many.stdout, many.stderr, many.returncode) == (one.stdout, one.stderr, one.returncode)
+    made = sorted(path.name for path in (tmp_path / "by1").iterdir())
+    assert made == sorted(f"{described[number].name}.sframe" for number in (0, 2, 6, *range(8, 13)))
+    for name in made:
+        assert (tmp_path / "by1" / name).read_bytes() == (tmp_path / "by3" / name).read_bytes()
 
 
 def test_colours_are_those_of_the_terminal(files: list[Path]) -> None:
@@ -81,14 +120,16 @@ def then(file):
     return 0
 
 
-sys.exit(for_each_result(sys.argv[1:], work, then, 2))
+sys.exit(for_each_result(sys.argv[1:], work, then, 2, to_its_end=TO_ITS_END))
 """
 
 
-def started(what: str, files: list[Path], stderr: int | None = None) -> subprocess.Popen[bytes]:
+def started(
+    what: str, files: list[Path], stderr: int | None = None, *, to_its_end: bool = False
+) -> subprocess.Popen[bytes]:
     """A process that does some work on files, and in the processes that it forks something else, too."""
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
-    script = WORK.replace("WHAT", what)
+    script = WORK.replace("WHAT", what).replace("TO_ITS_END", str(to_its_end))
     return subprocess.Popen(
         [sys.executable, "-c", script, *files],
         env=environment,
@@ -141,6 +182,27 @@ def test_none_is_left_when_the_command_ends(number: int, files: list[Path]) -> N
     while processes_of(process.pid) and time.monotonic() < until:
         time.sleep(0.05)
     assert processes_of(process.pid) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_changes_files_comes_to_its_end(number: int, files: list[Path], tmp_path: Path) -> None:
+    # The signal goes to all of them, as from a terminal.
+    begun, ended = tmp_path / "begun", tmp_path / "ended"
+    begun.mkdir()
+    ended.mkdir()
+    begin, end = (f"open(os.path.join('{folder}', os.path.basename(file)), 'x')" for folder in (begun, ended))
+    what = f"{begin}; time.sleep(1); {end}"
+    process = started(what, files, stderr=subprocess.DEVNULL, to_its_end=True)
+    until = time.monotonic() + 30
+    while len(os.listdir(begun)) < 2 and time.monotonic() < until:
+        time.sleep(0.02)
+    os.killpg(process.pid, number)
+    process.communicate(timeout=60)
+    until = time.monotonic() + 30
+    while processes_of(process.pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert sorted(os.listdir(ended)) == sorted(os.listdir(begun))
+    assert 2 <= len(os.listdir(ended)) < len(files)
 
 
 def test_a_reader_that_has_seen_enough_ends_it(files: list[Path]) -> None:

@@ -31,7 +31,7 @@ HEADINGS = {
         "size": "Show the size of .eh_frame and of SFrame in each version.",
     },
     "Make tables": {
-        "derive": "Make an SFrame section from the unwind tables of a file.",
+        "derive": "Make SFrame sections from the unwind tables of files.",
         "add": "Add SFrame to binaries, objects and archives, and prove it right.",
         "drop": "Remove the SFrame section from a file.",
         "convert": "Convert SFrame to another version.",

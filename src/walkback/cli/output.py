@@ -161,11 +161,17 @@ def for_each_file(files: Sequence[str], work: Callable[[str], int], jobs: int | 
 
 
 def for_each_result(
-    files: Sequence[str], work: Callable[[str], Result], then: Callable[[Result], int], jobs: int | None
+    files: Sequence[str],
+    work: Callable[[str], Result],
+    then: Callable[[Result], int],
+    jobs: int | None,
+    *,
+    to_its_end: bool = False,
 ) -> int:
     """Do the work for each file, in as many processes, and `then` here what is left to do with its result, in order.
 
-    Without a number of processes there are as many as processors. Returns the worst exit status.
+    Without a number of processes there are as many as processors. Work that changes files is to go on `to_its_end` if
+    the command is interrupted. Returns the worst exit status.
     """
 
     def work_here(file: str) -> int:
@@ -187,7 +193,7 @@ def for_each_result(
     if (processes := processes_for(files, jobs)) == 1:
         return max(map(work_here, files))
     worst = EXIT_FINE
-    for file, done in side_by_side(files, work_there, processes):
+    for file, done in side_by_side(files, work_there, processes, to_its_end=to_its_end):
         if done is None:
             worst = max(worst, work_here(file))
             continue

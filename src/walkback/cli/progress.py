@@ -1,10 +1,14 @@
-"""Showing how far a long work is: on a terminal only."""
+"""Showing how far a long work is: on a terminal only, and without a thread, so that the work can be forked."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from collections.abc import Callable, Iterator
+
+_PAUSE = 0.1
+"""Seconds between two pictures of a bar."""
 
 
 @contextlib.contextmanager
@@ -20,9 +24,19 @@ def progress(what: str, total: int | None, things: str, *, shown: bool = True) -
         *(TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()),
         *(TextColumn("{task.fields[count]:,} " + things), TimeRemainingColumn()),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, auto_refresh=False, redirect_stdout=False) as bar:
         task = bar.add_task(what, total=total, count=0)
-        yield lambda position, count: bar.update(task, completed=position, count=count)
+        shown_at = 0.0
+
+        def move(position: int, count: int) -> None:
+            nonlocal shown_at
+            now = time.monotonic()
+            bar.update(task, completed=position, count=count, refresh=now > shown_at + _PAUSE)
+            if now > shown_at + _PAUSE:
+                shown_at = now
+
+        yield move
 
 
 def fetching() -> Callable[[str, int, int], None] | None:

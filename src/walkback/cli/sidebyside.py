@@ -6,6 +6,7 @@ again here: then it goes wrong as it does without them.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import os
@@ -45,15 +46,20 @@ class Printed(NamedTuple, Generic[Found]):
 
     def show(self) -> None:
         """Print it here."""
+        text = codecs.getincrementaldecoder(sys.stderr.encoding)("replace")
+
+        def complain(part: bytes) -> None:
+            sys.stderr.write(text.decode(part))  # as text: a bar that is shown there moves down for it
+
         self.output.seek(0)
         while self.output.tell() < self.size:
             stream, left = _PART.unpack(self.output.read(_PART.size))
-            out = sys.stdout if stream == _OUT else sys.stderr
+            write = sys.stdout.buffer.write if stream == _OUT else complain
             while left:
                 part = self.output.read(min(left, _COPIED))
-                out.buffer.write(part)
+                write(part)
                 left -= len(part)
-            out.flush()
+            (sys.stdout if stream == _OUT else sys.stderr).flush()
         self.output.close()
 
 
@@ -75,14 +81,17 @@ def processes_for(files: Sequence[str], jobs: int | None) -> int:
 
 
 def side_by_side(
-    files: Sequence[str], work: Callable[[str], Found], processes: int
+    files: Sequence[str], work: Callable[[str], Found], processes: int, *, to_its_end: bool = False
 ) -> Iterator[tuple[str, Printed[Found] | None]]:
-    """What the processes make of each file, in order; None if one of them could not do it."""
+    """What the processes make of each file, in order; None if one of them could not do it.
+
+    If no more results are wanted, each process is killed, or goes on `to_its_end` with the file that it is at.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     started: list[tuple[int, socket.socket]] = []
     for _ in range(processes):
-        started.append(_started(files, work, [end for _, end in started], processes))
+        started.append(_started(files, work, [end for _, end in started], processes, to_its_end=to_its_end))
     try:
         crew: _Crew[Found] = _Crew(len(files), [end for _, end in started])
         for turn, file in enumerate(files):
@@ -90,7 +99,9 @@ def side_by_side(
     finally:
         for pid, end in started:
             end.close()
-            os.kill(pid, signal.SIGKILL)
+            if not to_its_end:
+                os.kill(pid, signal.SIGKILL)
+        for pid, _ in started:
             os.waitpid(pid, 0)
 
 
@@ -148,7 +159,12 @@ def _received(end: socket.socket) -> Printed[Found] | None:
 
 
 def _started(
-    files: Sequence[str], work: Callable[[str], Found], others: Sequence[socket.socket], processes: int
+    files: Sequence[str],
+    work: Callable[[str], Found],
+    others: Sequence[socket.socket],
+    processes: int,
+    *,
+    to_its_end: bool,
 ) -> tuple[int, socket.socket]:
     """A new process, and what it takes orders by; with those of others open, it would keep these alive."""
     end, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -160,7 +176,7 @@ def _started(
         for one in (end, *others):
             one.close()
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_DFL)
+            signal.signal(number, signal.SIG_IGN if to_its_end else signal.SIG_DFL)
         share_processors(processes)
         while order := other.recv(_ORDER.size):
             (number,) = _ORDER.unpack(order)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from itertools import count, groupby
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,9 +22,10 @@ from walkback.cli.output import (
     EXIT_FINE,
     EXIT_UNREADABLE,
     FILE,
+    JOBS,
     JSON,
     complain,
-    for_each_file,
+    for_each_result,
     guarded,
 )
 from walkback.cli.paths import STDIN, account, output_for
@@ -33,7 +35,7 @@ from walkback.cli.trees import Binary, binaries, link_again
 from walkback.cli.written import IN_PLACE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from walkback.sections.install import Added
     from walkback.sections.reading import Tables
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 @REPAIR
 @STRICT
 @LIMIT
+@JOBS
 @JSON
 @click.pass_context
 def add(
@@ -71,6 +74,7 @@ def add(
     repair: bool,
     strict: bool,
     limit: int,
+    jobs: int | None,
     as_json: bool,
 ) -> None:
     """Add SFrame to binaries, objects and archives, and prove it right.
@@ -85,14 +89,15 @@ def add(
     if len(files) == 1:
         output = output_for(files[0], output)
     short = len(files) > 1 or _has_members(files[0])
-    total = _Total(section or missing_from(tables))
+    total = _Done()
     options = {"version": version, "tables": tables, "section": section, "verify": verify, "repair": repair}
 
-    def work(file: str, listed: Binary | None = None) -> int:
-        is_whole = True
+    def work(file: str, listed: Binary | None = None) -> _Done:
+        done = _Done()
         for added in _added(file, listed, output, consumer, options):
-            is_whole = is_whole and added.derived.is_whole
-            total.count(added)
+            done.count(added)
+            if strict and not added.derived.is_whole:
+                done.status = EXIT_FINDINGS
             with account(output):
                 if as_json:
                     notes = [*added.derived.notes, *added.notes]
@@ -101,26 +106,22 @@ def add(
                     click.echo(_line(added))
                 else:
                     _print_account(added, output or file, limit)
-        return EXIT_FINDINGS if strict and not is_whole else EXIT_FINE
+        return done
 
-    def of_file(file: str) -> int:
-        return _of_folder(file, work, total) if os.path.isdir(file) else for_each_file([file], work)
-
-    status = max(map(of_file, files))
+    status = _of_all(files, work, total, jobs)
     if section is not None and not total.binaries:
         status = max(status, EXIT_FINDINGS)
     if short and not as_json and (total.binaries or total.unchanged):
         with account(output):
-            click.echo(total.text())
+            click.echo(total.text(section or missing_from(tables)))
     ctx.exit(status)
 
 
 @dataclass(slots=True)
-class _Total:
-    """What was added to all files."""
+class _Done:
+    """What was added to one file, or to all."""
 
-    missing: str
-    """What binaries of folders that stay as they are do not have, in words."""
+    status: int = EXIT_FINE
     binaries: int = 0
     functions: int = 0
     covered: int = 0
@@ -134,9 +135,16 @@ class _Total:
         self.covered += added.derived.covered
         self.bytes += len(added.derived.contents)
 
-    def text(self) -> str:
+    def add(self, other: _Done) -> int:
+        """Returns the exit status of that one."""
+        for name in ("binaries", "functions", "covered", "bytes", "unchanged"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        return other.status
+
+    def text(self, missing: str) -> str:
+        """The totals; what is `missing` in binaries of folders that stay as they are, in words."""
         what = "binary" if self.binaries == 1 else "binaries"
-        unchanged = f"; {self.unchanged} without {self.missing}" if self.unchanged else ""
+        unchanged = f"; {self.unchanged} without {missing}" if self.unchanged else ""
         functions = f"{self.covered} of {counted(self.functions, 'function')}"
         return f"{self.binaries} {what}: {functions} covered, {self.bytes} bytes of SFrame{unchanged}"
 
@@ -183,32 +191,69 @@ def _added(
     return [add(elf, output, consumer=consumer, **options)]
 
 
-def _of_folder(folder: str, work: Callable[[str, Binary], int], total: _Total) -> int:
+def _of_all(files: Sequence[str], work: Callable[..., _Done], total: _Done, jobs: int | None) -> int:
+    """The exit status of the work on these files and folders."""
+    status = EXIT_FINE
+    for are_folders, its in groupby(files, os.path.isdir):
+        if are_folders:
+            status = max(status, *(_of_folder(folder, work, total, jobs) for folder in its))
+        else:
+            named = list(its)
+            alone = 1 if _are_one(named) else jobs
+            status = max(status, for_each_result(named, work, total.add, alone, to_its_end=True))
+    return status
+
+
+def _are_one(files: Sequence[str]) -> bool:
+    """Whether two of these names stand for one file, to which nothing can be added twice at once."""
+    found = []
+    for file in files:
+        with contextlib.suppress(OSError):
+            status = os.stat(file)
+            found.append((status.st_dev, status.st_ino))
+    return len(set(found)) < len(found)
+
+
+def _of_folder(folder: str, work: Callable[[str, Binary], _Done], total: _Done, jobs: int | None) -> int:
     """The exit status of the work on every binary in a folder that has call frame information."""
     problems: list[OSError] = []
 
-    def of_binary(binary: Binary) -> int:
+    def of_binary(binary: Binary) -> _Done:
         try:
             return work(binary.names[0], binary)
         except MissingError:
-            total.unchanged += 1
-            return EXIT_FINE
+            return _Done(unchanged=1)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 link_again(binary)
                 if binary.links > len(binary.names) and not binary.is_at(os.lstat(binary.names[0])):
                     complain(f"{binary.names[0]}: hard links outside of the folder keep the old file")
 
-    found = list(binaries(folder, problems.append))
+    def of_file(file: str) -> _Done:
+        done = _Done()
+
+        def of_listed(binary: Binary) -> int:
+            nonlocal done
+            done = of_binary(binary)
+            return done.status
+
+        done.status = guarded(of_listed, found[file], file)
+        return done
+
+    found = {binary.names[0]: binary for binary in binaries(folder, problems.append)}
     for error in problems:
         complain(f"{os.fsdecode(error.filename)}: {error.strerror}")
     status = EXIT_UNREADABLE if problems else EXIT_FINE
     shown = not sys.stdout.isatty()  # whose lines show how far this is
     with progress("adding SFrame", len(found), "binaries", shown=shown) as move:
-        for number, binary in enumerate(found, start=1):
-            status = max(status, guarded(of_binary, binary, binary.names[0]))
-            move(number, total.binaries)
-    return status
+        numbers = count(1)
+
+        def then(done: _Done) -> int:
+            status = total.add(done)
+            move(next(numbers), total.binaries)
+            return status
+
+        return max(status, for_each_result(list(found), of_file, then, jobs, to_its_end=True))
 
 
 def _line(added: Added) -> str:

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from walkback.base.text import printable
 from walkback.cli.command import verb
 from walkback.cli.consumer import FOR_ANY, refuse_both
 from walkback.cli.coverage import LIMIT, REPAIR, STRICT, VERIFY, derived_object, print_derived
-from walkback.cli.output import CALL_FRAMES, EXIT_FINDINGS, EXIT_FINE, JSON, Address, complain, for_each_file
-from walkback.cli.paths import INPUT_FILE, OUTPUT_FILE, account, refuse_input, refuse_terminal, same_file
+from walkback.cli.output import (
+    CALL_FRAMES,
+    EXIT_FINDINGS,
+    EXIT_FINE,
+    FILE,
+    JOBS,
+    JSON,
+    Address,
+    complain,
+    for_each_result,
+)
+from walkback.cli.paths import OUTPUT_FILE, account, refuse_input, refuse_terminal, same_file
 from walkback.cli.sources import SOURCE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from walkback.elf import ElfFile
     from walkback.sections.derive import Derived
     from walkback.sections.reading import Tables
@@ -29,8 +45,14 @@ _VERSION = click.option(
     exit_1="there are no unwind tables, or the section would not say what they say; with --strict, "
     "also if a function is not covered, or is left out by --verify.",
 )
-@click.argument("file", type=INPUT_FILE)
-@click.option("-o", "--output", required=True, type=OUTPUT_FILE, help="Write the section to this file.")
+@FILE
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=OUTPUT_FILE,
+    help="Write the section to this file, or to NAME.sframe in this folder; several files need a folder.",
+)
 @_VERSION
 @FOR_ANY
 @click.option(
@@ -53,11 +75,12 @@ _VERSION = click.option(
 @REPAIR
 @STRICT
 @LIMIT
+@JOBS
 @JSON
 @click.pass_context
 def derive(
     ctx: click.Context,
-    file: str,
+    files: tuple[str, ...],
     output: str,
     version: int | None,
     consumer: str | None,
@@ -70,14 +93,15 @@ def derive(
     repair: bool,
     strict: bool,
     limit: int,
+    jobs: int | None,
     as_json: bool,
 ) -> None:
-    """Make an SFrame section from the unwind tables of a file.
+    """Make SFrame sections from the unwind tables of files.
 
     They are .eh_frame, .debug_frame, Go's .gopclntab and the Linux kernel's .orc_unwind. Where these leave out 4 KB of
     code or more, the rules of that code come from its instructions.
 
-    The section is made for the address where `walkback add` would put it, or for --address. It is written only after a
+    A section is made for the address where `walkback add` would put it, or for --address. It is written only after a
     proof that it gives the same rules.
     """
     from walkback.packages.found import found_one
@@ -85,13 +109,14 @@ def derive(
 
     refuse_both(consumer, version)
     refuse_terminal("a section", output)
-    for written in (output, relocs):
-        refuse_input(file, written)
-    if relocs is not None and same_file(relocs, output):
-        message = "the section and the relocations go to one file"
-        raise click.UsageError(message)
+    outputs = _outputs(files, output)
+    if relocs is not None:
+        _refuse_relocs(relocs, files, outputs)
+    if output not in outputs.values():
+        _make_folder(output)
 
     def work(file: str) -> int:
+        output = outputs[file]
         with found_one(file) as elf:
             _refuse_options(elf, address, relocs)
             made = derive_file(
@@ -113,7 +138,42 @@ def derive(
                 _print(made, limit, as_json)
             return EXIT_FINDINGS if strict and not made.is_whole else EXIT_FINE
 
-    ctx.exit(for_each_file([file], work))
+    ctx.exit(for_each_result(list(outputs), work, lambda status: status, jobs, to_its_end=True))
+
+
+def _outputs(files: Sequence[str], output: str) -> Mapping[str, str]:
+    """Where the section of each file goes."""
+    if len(files) == 1 and not (Path(output).is_dir() or output.endswith(os.sep)):
+        outputs = {files[0]: output}
+    else:
+        paths = [os.path.join(output, f"{Path(file).name}.sframe") for file in files]
+        outputs = dict(zip(files, paths, strict=True))
+        again = next((path for path, times in Counter(paths).items() if times > 1), None)
+        if again is not None:
+            message = f"{printable(again)} would be the section of several files"
+            raise click.UsageError(message)
+    read = {os.path.realpath(file): file for file in files}
+    for file, written in outputs.items():
+        refuse_input(read.get(os.path.realpath(written), file), written)
+    return outputs
+
+
+def _make_folder(output: str) -> None:
+    try:
+        Path(output).mkdir(exist_ok=True)
+    except OSError as error:
+        message = f"{printable(output)} is to be a folder for several sections: {error.strerror}"
+        raise click.UsageError(message) from None
+
+
+def _refuse_relocs(relocs: str, files: Sequence[str], outputs: Mapping[str, str]) -> None:
+    if len(files) > 1:
+        message = "--relocs is for one file"
+        raise click.UsageError(message)
+    refuse_input(files[0], relocs)
+    if same_file(relocs, outputs[files[0]]):
+        message = "the section and the relocations go to one file"
+        raise click.UsageError(message)
 
 
 def _refuse_options(elf: ElfFile, address: int | None, relocs: str | None) -> None:
