@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,12 +17,12 @@ from walkback.base.arrays import I64, U64, concatenated
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.base.owned import read_owned
-from walkback.jitdump.decoding import JitDump, decode
-from walkback.jitdump.image import image_of
-from walkback.jitdump.lines import DumpLines
 from walkback.naming.modules import Module, Modules
 from walkback.symbols.spans import SettledSpans
 from walkback.walking.samples import Space
+
+if TYPE_CHECKING:
+    from walkback.jitdump.decoding import JitDump
 
 _LARGEST = 1 << 28
 """Bytes of a dump that are read at once."""
@@ -95,6 +95,10 @@ class DumpedCode:
 
     def _read(self) -> tuple[JitDump | None, _Rows]:
         """What was added since the last time."""
+        from walkback.jitdump.decoding import decode  # which hardly a process needs
+        from walkback.jitdump.image import image_of
+        from walkback.jitdump.lines import DumpLines
+
         if self._ended:
             return None, _Rows.none()
         try:

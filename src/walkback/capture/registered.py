@@ -7,7 +7,6 @@ entry; a process that runs may change it meanwhile.
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -131,6 +130,8 @@ class RegisteredCode:
         if len(contents) < size:
             return None
         name = f"[in memory at {address:#x}]"
+        import hashlib  # which takes long, and hardly a process has such code
+
         key = hashlib.blake2b(contents, digest_size=16).digest() + address.to_bytes(8, "little")
         if key not in self._known:
             if size > self._left:

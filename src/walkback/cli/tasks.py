@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 import click
@@ -81,6 +80,8 @@ class TaskObject(TypedDict):
 
 def _objects(snapshot: Snapshot) -> Iterator[str]:
     """An object for each task."""
+    import json
+
     from walkback.stacks.stacks import END_WORDS
 
     for task in snapshot.tasks:

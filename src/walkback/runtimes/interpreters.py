@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from walkback.base.arch import ByteOrder
 from walkback.base.arrays import I32, U64, distinct
@@ -17,11 +18,11 @@ from walkback.elf import ElfFile
 from walkback.runtimes.chains import Chain, Looked, Runtime, RuntimeFile, RuntimeFrames, Standing, Walked
 from walkback.runtimes.lua.finding import lua_in
 from walkback.runtimes.memory import TargetMemory
-from walkback.runtimes.python import tasklayout
 from walkback.runtimes.python.finding import HANDLERS, python_in, tasks_in
-from walkback.runtimes.python.reading import Followed, PythonRuntime
-from walkback.runtimes.tasks import AsyncioTask
 from walkback.stacks.stacks import Stacks
+
+if TYPE_CHECKING:
+    from walkback.runtimes.tasks import AsyncioTask
 
 _KINDS: tuple[Callable[[ElfFile], RuntimeFile | None], ...] = (python_in, lua_in)
 
@@ -60,21 +61,19 @@ class Interpreters:
     def use(self, module: I32, bias: U64, memory: TargetMemory, byteorder: ByteOrder) -> None:
         """Find those of the modules that a process has mapped, with their biases, and the threads of each."""
         self._byteorder = byteorder
-        self._used = []
         tables: dict[int, int] = {}
-        pythons: list[tuple[int, PythonRuntime]] = []
+        opened: list[tuple[int, Runtime]] = []
         for number in distinct(module[module >= 0]).tolist():
             table = self._table_of(number) if self._tasks else None
             if not self._files_of(number) and table is None:
                 continue
             for its in distinct(bias[module == number]).tolist():
-                opened = self._opened(number, its, memory)
-                self._used += opened
-                pythons += [(number, one) for one in opened if isinstance(one, PythonRuntime)]
+                opened += [(number, one) for one in self._opened(number, its, memory)]
                 if table is not None:
                     tables[number] = (table + its) % 2**64
+        self._used = [one for _, one in opened]
         if self._tasks:
-            self._read_tasks(pythons, tables, memory)
+            self._read_tasks(opened, tables, memory)
         for runtime in self._used:
             runtime.prepare(memory)
 
@@ -92,6 +91,10 @@ class Interpreters:
         found = (runtime.look(thread, memory, standing, running) for runtime in self._used)
         return [one for one in found if one is not None]
 
+    def __bool__(self) -> bool:
+        """Whether there is one in the modules of the last `use`."""
+        return bool(self._used)
+
     @property
     def is_foreseeable(self) -> bool:
         """Whether a look at a running thread reads the same memory as one that follows at once."""
@@ -105,6 +108,8 @@ class Interpreters:
         """The tasks of asyncio of all threads, whose numbers these are; what is wrong with them is added."""
         if not self._tasks:
             return []
+        from walkback.runtimes.python.reading import Followed, PythonRuntime
+
         found: list[AsyncioTask] = []
         for runtime in self._used:
             if isinstance(runtime, PythonRuntime):
@@ -141,10 +146,12 @@ class Interpreters:
                     self._runtimes[key].append(file.open(bias, memory, self._byteorder, self._limit))
         return self._runtimes[key]
 
-    def _read_tasks(
-        self, pythons: list[tuple[int, PythonRuntime]], tables: dict[int, int], memory: TargetMemory
-    ) -> None:
+    def _read_tasks(self, opened: list[tuple[int, Runtime]], tables: dict[int, int], memory: TargetMemory) -> None:
         """Have each Python read asyncio's tasks, by the table of its own file, or of another that the process has."""
+        from walkback.runtimes.python import tasklayout
+        from walkback.runtimes.python.reading import PythonRuntime
+
+        pythons = [(module, one) for module, one in opened if isinstance(one, PythonRuntime)]
         for module, python in pythons:
             if python.version < tasklayout.FIRST:
                 shown = ".".join(map(str, python.version))

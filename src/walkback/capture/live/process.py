@@ -218,7 +218,7 @@ class Process:
         troubles += [f"thread {tid}: {reason(tid, why)}" for tid, why in sorted(kept.items())]
 
     def _take(self, tracer: Tracer, tid: int, maps: Maps, work: Callable[[], None] | None = None) -> _Taken | str:
-        interpreters, look = self.interpreters, None
+        interpreters, look = self.interpreters or None, None
         if interpreters is not None:
             look = Look(interpreters, self._inner(tid), self, self._recent)
         stopped, registers = 0, b""

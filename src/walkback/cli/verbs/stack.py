@@ -294,7 +294,7 @@ def _write(
         with opened(common.output) as out:
             for number, shot in enumerate(shots):
                 lines = [*([""] if number else []), *_lines(shot, registers=registers)]
-                out.writelines(f"{printable(line)}\n".encode(errors="surrogateescape") for line in lines)
+                out.writelines(f"{line}\n".encode(errors="surrogateescape") for line in lines)
                 out.flush()
         return
     from walkback.capture.stacks import Totalled
@@ -315,19 +315,23 @@ def _write(
 
 
 def _lines(shot: ThreadStacks, *, registers: bool) -> Iterator[str]:
-    """The picture as text: a paragraph for each thread."""
+    """The picture as printable text: a paragraph for each thread."""
     snapshot = shot.snapshot
-    known: dict[tuple[int, ...], str] = {}
-    yield f"process {snapshot.pid} {snapshot.arguments or snapshot.command}{_ending(snapshot)}"
+    said: dict[tuple[object, ...], str] = {}
+    yield printable(f"process {snapshot.pid} {snapshot.arguments or snapshot.command}{_ending(snapshot)}")
     for number, (tid, name) in enumerate(zip(snapshot.tids, snapshot.names, strict=True)):
         stopped = int(snapshot.stopped[number])
         notes = [f"stopped for {stopped / 1e6:.3f} ms"] if stopped else []
         notes += ["got the signal"] if number == snapshot.signalled else []
         yield ""
-        yield f"thread {tid} {name}" + (f" ({', '.join(notes)})" if notes else "")
+        yield printable(f"thread {tid} {name}" + (f" ({', '.join(notes)})" if notes else ""))
         if registers:
             yield from _registers(snapshot, number)
-        yield from _stack(shot, number, known)
+        # Most threads of a large process wait at one place.
+        key = _alike(shot, number)
+        if key not in said:
+            said[key] = "\n".join(map(printable, _stack(shot, number)))
+        yield said[key]
 
 
 def _ending(snapshot: Snapshot) -> str:
@@ -354,8 +358,16 @@ def _registers(snapshot: Snapshot, number: int) -> Iterator[str]:
     yield from (f"    {'  '.join(words[place : place + 4])}" for place in range(0, len(words), 4))
 
 
-def _stack(shot: ThreadStacks, number: int, known: dict[tuple[int, ...], str]) -> Iterator[str]:
-    """A line for each frame, and why there is no more of them; `known` keeps what was said of a frame."""
+def _alike(shot: ThreadStacks, number: int) -> tuple[object, ...]:
+    """What the lines of a stack depend on."""
+    stacks = shot.stacks
+    frames = slice(int(stacks.first[number]), int(stacks.first[number + 1]))
+    columns = (stacks.kind, stacks.pc, stacks.how, shot.frame)
+    return *(column[frames].tobytes() for column in columns), int(stacks.end[number]), int(stacks.at[number])
+
+
+def _stack(shot: ThreadStacks, number: int) -> Iterator[str]:
+    """A line for each frame, and why there is no more of them."""
     from walkback.stacks.stacks import END_REASONS, END_WORDS, End, FrameKind
 
     stacks = shot.stacks
@@ -366,10 +378,7 @@ def _stack(shot: ThreadStacks, number: int, known: dict[tuple[int, ...], str]) -
     for depth, (pc, how, frame) in enumerate(zip(pcs, hows, frames, strict=True)):
         # Names are those of the call before, and what is shown is where it returns to.
         after = int(kinds[depth] == returns and kinds[depth + 1] != exact)
-        about = known.get((frame, how, after))
-        if about is None:
-            about = known[frame, how, after] = _about(shot.frames, frame, how, after)
-        yield f"#{depth:<3} 0x{pc:016x} {about}"
+        yield f"#{depth:<3} 0x{pc:016x} {_about(shot.frames, frame, how, after)}"
     why = End(int(stacks.end[number]))
     if why == End.UNKNOWN_REGISTER:
         yield f"      {END_WORDS[why]} {shot.snapshot.machine.register_name(int(stacks.at[number]))}"

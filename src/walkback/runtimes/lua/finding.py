@@ -1,8 +1,12 @@
-"""Files that hold Lua, and where they have the evaluator."""
+"""Files that hold Lua, and where they have the evaluator.
+
+What reads a running interpreter is imported only for a process that has one, as most have none.
+"""
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,12 +14,12 @@ from walkback.base.arch import ByteOrder
 from walkback.base.arrays import U64
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
-from walkback.dwarf.files import frame_sources
 from walkback.elf import ElfFile
 from walkback.elf.named import addresses_of
-from walkback.runtimes.lua.layout import FIRST, LAST, OPCODES, layout_of
-from walkback.runtimes.lua.reading import LuaRuntime
 from walkback.runtimes.memory import TargetMemory
+
+if TYPE_CHECKING:
+    from walkback.runtimes.lua.reading import LuaRuntime
 
 _IDENTITY, _EVALUATOR = "lua_ident", "luaV_execute"
 _RELEASE = re.compile(rb"\$LuaVersion: Lua (\d{1,3})\.(\d{1,3})\.(\d{1,3})\s")
@@ -33,6 +37,9 @@ class LuaFile:
 
     def open(self, bias: int, memory: TargetMemory, byteorder: ByteOrder, limit: int) -> LuaRuntime:
         """The interpreter in a process."""
+        from walkback.runtimes.lua.layout import FIRST, LAST, layout_of
+        from walkback.runtimes.lua.reading import LuaRuntime
+
         found = _RELEASE.match(memory.read((self.identity + bias) % 2**64, _IDENTITY_SIZE))
         release = (int(found[1]), int(found[2]), int(found[3])) if found else (0, 0, 0)
         layout = layout_of(release)
@@ -55,6 +62,8 @@ def lua_in(elf: ElfFile) -> LuaFile | None:
 
 def _evaluator(elf: ElfFile, bias: int, memory: TargetMemory, byteorder: ByteOrder) -> tuple[int, int] | None:
     """The code of the evaluator: by its name, or because the table that it jumps by leads into it."""
+    from walkback.dwarf.files import frame_sources
+
     fdes = [source.frames.fdes for source in frame_sources(elf)]
     start = np.concatenate([np.zeros(0, np.uint64), *(one.start for one in fdes)])
     end = np.concatenate([np.zeros(0, np.uint64), *(one.start + one.size for one in fdes)])
@@ -82,6 +91,8 @@ def _jumping(
     elf: ElfFile, index: int, bias: int, memory: TargetMemory, byteorder: ByteOrder, start: U64, end: U64
 ) -> set[int]:
     """The functions into which a section has as many addresses in a row as the evaluator's table has."""
+    from walkback.runtimes.lua.layout import OPCODES
+
     header = elf.sections[index]
     size = int(header["size"])
     if size > _MOST_CONSTANTS:

@@ -1,9 +1,13 @@
-"""Files that hold CPython."""
+"""Files that hold CPython.
+
+What reads a running interpreter is imported only for a process that has one, as most have none.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import struct
+from typing import TYPE_CHECKING
 
 from walkback.base.arch import ByteOrder
 from walkback.base.dataclass import dataclass
@@ -11,9 +15,9 @@ from walkback.base.errors import WalkbackError
 from walkback.elf import ElfFile
 from walkback.elf.named import addresses_of
 from walkback.runtimes.memory import TargetMemory
-from walkback.runtimes.python import tasklayout
-from walkback.runtimes.python.offsets import build_at
-from walkback.runtimes.python.reading import PythonRuntime
+
+if TYPE_CHECKING:
+    from walkback.runtimes.python.reading import PythonRuntime
 
 HANDLERS = "_TAIL_CALL_"
 """What the names begin with of the functions that an evaluator of tail calls is made of."""
@@ -32,6 +36,9 @@ class PythonFile:
 
     def open(self, bias: int, memory: TargetMemory, byteorder: ByteOrder, limit: int) -> PythonRuntime:
         """The interpreter in a process."""
+        from walkback.runtimes.python.offsets import build_at
+        from walkback.runtimes.python.reading import PythonRuntime
+
         runtime, version, code_type, evaluator = (
             None if one is None else (one + bias) % 2**64
             for one in (self.runtime, self.version, self.code_type, self.evaluator)
@@ -47,6 +54,8 @@ class PythonFile:
 
 def tasks_in(elf: ElfFile) -> int | None:
     """Where a file that holds the module `_asyncio` has its table; None for others."""
+    from walkback.runtimes.python import tasklayout
+
     return _placed(elf, tasklayout.SECTION, tasklayout.SYMBOL)
 
 
