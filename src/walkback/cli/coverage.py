@@ -75,9 +75,7 @@ def _covered(its: Derived | CoveredShare) -> str:
 
 def _about(source: TableSource, *, beside: bool) -> str:
     """Where a table is that takes no section of its own; `beside` another."""
-    from walkback.proof.fromcode import CodeSource
-
-    if isinstance(source, CodeSource):
+    if source.kind == "code":
         return f"the {'other ' if beside else ''}rules come from the code"
     return f"Go's table is in {printable(source.name)}"
 

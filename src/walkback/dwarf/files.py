@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from walkback.dwarf.rules import to_table
 from walkback.elf import ElfFile, Input, contents_of, elf_files, relocated
 from walkback.elf import layout as elf_layout
 from walkback.elf.inputs import raise_first
-from walkback.table.source import TableSource
+from walkback.table.source import Kind, TableSource
 from walkback.table.spans import Spans
 from walkback.table.table import UnwindTable
 
@@ -37,6 +37,8 @@ class FrameSource(TableSource):
     >>> source.name, len(source.frames.fdes), source.machine.name
     ('.eh_frame', 4, 'AMD64')
     """
+
+    kind: ClassVar[Kind] = "cfi"
 
     index: int | None = None
     """Of the section; without section headers there is none, and the name is `PT_GNU_EH_FRAME`."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from walkback.gopclntab.decoding import FunctionTable, Header, begins_well, deco
 from walkback.gopclntab.layout import MODULE_CALLS, MODULE_CALLS_LAST, MODULE_TEXT
 from walkback.gopclntab.lines import GoLines
 from walkback.gopclntab.rules import to_table
-from walkback.table.source import TableSource
+from walkback.table.source import Kind, TableSource
 from walkback.table.table import UnwindTable
 
 _HEAD = re.compile(
@@ -46,6 +47,8 @@ class GoSource(TableSource):
     ('.gopclntab', 'AMD64', 2)
     """
 
+    kind: ClassVar[Kind] = "go"
+
     @property
     def bytes(self) -> int | None:
         """How many bytes the table takes, where a section has nothing else."""
@@ -60,6 +63,10 @@ class GoSource(TableSource):
             return decode(self.data, text=text)
         except WalkbackError as error:
             raise error.within(file=self.file, section=self.name) from None
+
+    def name_of(self, function: int) -> str | None:
+        """The name of a function."""
+        return self.functions.name(function)
 
     @cached_property
     def lines(self) -> GoLines:

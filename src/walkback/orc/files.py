@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,11 +16,12 @@ from walkback.base.errors import OrcError, WalkbackError
 from walkback.elf import ElfFile, Input, relocated
 from walkback.elf import layout as elf_layout
 from walkback.elf.inputs import each_of
+from walkback.elf.kernel import ENTRIES, HEADER, PLACES
 from walkback.orc.decoding import OrcTable, decode
-from walkback.orc.layout import ENTRIES, HASHES, HEADER, PLACE, PLACES, Layout, layout_of_release
+from walkback.orc.layout import HASHES, PLACE, Layout, layout_of_release
 from walkback.orc.rules import to_table
 from walkback.symbols import SymbolIndex
-from walkback.table.source import TableSource
+from walkback.table.source import Kind, TableSource
 from walkback.table.table import UnwindTable
 
 _RELEASE = {
@@ -37,6 +39,8 @@ class OrcSource(TableSource):
     >>> source.name, source.layout.name, len(source.table)
     ('.orc_unwind', 'LINUX_6_4', 1)
     """
+
+    kind: ClassVar[Kind] = "orc"
 
     @property
     def bytes(self) -> int:

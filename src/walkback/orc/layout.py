@@ -16,10 +16,6 @@ import numpy as np
 
 from walkback.base.dataclass import dataclass
 
-ENTRIES: Final = ".orc_unwind"
-PLACES: Final = ".orc_unwind_ip"
-HEADER: Final = ".orc_header"
-
 ENTRY: Final = np.dtype([("sp_offset", "<i2"), ("bp_offset", "<i2"), ("bits", "<u2")])
 PLACE: Final = np.dtype("<i4")
 """The distance from the field itself to the code."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,7 +37,7 @@ from walkback.proof.values import (
 )
 from walkback.table.rule import OUTERMOST, UNCHANGED, Part, PartKind, Reason, Rule, inexpressible
 from walkback.table.settle import settled
-from walkback.table.source import TableSource
+from walkback.table.source import Kind, TableSource
 from walkback.table.table import UnwindTable, joined, rule_array
 
 NAME = "code"
@@ -54,6 +55,8 @@ _HALF = (1 << 32) - 1
 
 class CodeSource(TableSource):
     """The machine code of a file, where no other table describes it."""
+
+    kind: ClassVar[Kind] = "code"
 
     def __init__(self, prover: Prover, stretches: Stretches, *, fills: bool) -> None:
         """If it `fills` the holes of other tables, what nothing shows to be code is left out."""

@@ -23,7 +23,6 @@ from walkback.reports.saved import Saved, saved_registers
 from walkback.sections.derive import Derived
 from walkback.sections.pairs import NamedTable, sframe_table
 from walkback.sections.reading import ReadTables, Tables, missing_words, source_words
-from walkback.sections.shares import Kind
 from walkback.sections.size import Sizes, existing_size, measure_frames
 from walkback.sections.size.parts import RowLengths
 from walkback.symbols import SymbolIndex
@@ -32,6 +31,7 @@ from walkback.symbols.plt import PltNames
 from walkback.table.comparing import Comparison, compare
 from walkback.table.rule import Rule
 from walkback.table.settle import settled
+from walkback.table.source import Kind
 from walkback.table.table import UnwindTable
 
 

@@ -24,7 +24,6 @@ from walkback.elf.write import align
 from walkback.graft import planned_address
 from walkback.packages.found import found_one
 from walkback.sections.reading import ReadTables, Tables, read_tables
-from walkback.sections.repair import CONTRADICTED, Righted, righted
 from walkback.sections.shares import Share, ShareObject
 from walkback.sframe.building import Built, build
 from walkback.sframe.consumers import consumer_named, version_for
@@ -40,6 +39,7 @@ from walkback.table.source import TableSource
 from walkback.table.table import UnwindTable
 
 _PAGE = 0x1000
+_CONTRADICTED = "the machine code contradicts its rules"
 _MENDED = {"code": "repaired", "reason": "has the rules that the machine code proves"}
 
 
@@ -170,7 +170,7 @@ class Derived(OneLine):
     @property
     def is_whole(self) -> bool:
         """Whether it has every function but those that the consumer does not want."""
-        return not self.uncovered and all(one.reason != CONTRADICTED for one in self.unwanted)
+        return not self.uncovered and all(one.reason != _CONTRADICTED for one in self.unwanted)
 
     @property
     def code_bytes(self) -> int:
@@ -273,8 +273,12 @@ def derive_from(
     target = None if consumer is None else consumer_named(consumer)
     if target is not None and not target.walks and not elf.is_relocatable:
         raise GraftError(f"{target.title} reads the SFrame of objects, and this is a linked file", file=elf.name)
-    right = righted(elf, read.table, repair=repair) if verify else Righted(read.table, [], [])
-    fitted = fit(right.table, target, [elf], dict.fromkeys(right.wrong, CONTRADICTED))
+    said, wrong, mended = read.table, list[int](), list[int]()
+    if verify:
+        from walkback.sections.repair import righted
+
+        said, wrong, mended = righted(elf, said, repair=repair)
+    fitted = fit(said, target, [elf], dict.fromkeys(wrong, _CONTRADICTED))
     built = _build(elf, fitted.table, version_for(version, target), address, read.as_written)
     refused = {int(fitted.kept[one.range]): _reason(read, fitted.table, one) for one in built.refused}
     unwanted = {index: {"code": "unwanted", "reason": reason} for index, reason in fitted.unwanted.items()}
@@ -285,7 +289,7 @@ def derive_from(
         contents=encode(built.section),
         uncovered=[*_uncovered(read, refused), *_unplaced(read)],
         unwanted=_uncovered(read, unwanted),
-        repaired=_uncovered(read, dict.fromkeys(right.mended, _MENDED)),
+        repaired=_uncovered(read, dict.fromkeys(mended, _MENDED)),
         notes=[*fitted.notes(), *_about_pointers(read)],
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,19 +19,20 @@ from walkback.dwarf.files import frame_sources, in_code
 from walkback.elf import ElfFile, Input, OpenFile, is_archive, is_elf
 from walkback.elf.golang import FUNCTIONS
 from walkback.elf.inputs import raise_first, split_address
-from walkback.gopclntab.files import go_source
-from walkback.orc.files import orc_source
-from walkback.orc.layout import ENTRIES
+from walkback.elf.kernel import ENTRIES
 from walkback.packages.found import found_elf_files, found_one, input_name
-from walkback.proof import values as proof
-from walkback.proof.proof import Proof
-from walkback.proof.prove import Prover
 from walkback.sections.reading import ReadTables, Tables, check_tables, read_tables
 from walkback.sframe.files import read, sources_of
 from walkback.symbols import SymbolIndex
 from walkback.table import comparing
 from walkback.table.comparing import Comparison, Stretch
+from walkback.table.source import TableSource
 from walkback.table.table import UnwindTable, joined
+
+if TYPE_CHECKING:
+    from walkback.proof import values as proof
+    from walkback.proof.proof import Proof
+    from walkback.proof.prove import Prover
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,8 @@ class Pair(OneLine):
 
     @cached_property
     def _prover(self) -> Prover:
+        from walkback.proof.prove import Prover
+
         return Prover(self.elf)
 
     @cached_property
@@ -149,7 +153,15 @@ OTHERS = (*FUNCTIONS, ENTRIES)
 
 def other_table(elf: ElfFile, section: str) -> NamedTable | None:
     """What the section of this name in `OTHERS` says; a Go program's may have another name than the one given."""
-    found = orc_source(elf) if section == ENTRIES else go_source(elf)
+    found: TableSource | None
+    if section == ENTRIES:
+        from walkback.orc.files import orc_source
+
+        found = orc_source(elf) if elf.sections_named(ENTRIES) else None
+    else:
+        from walkback.gopclntab.files import go_source
+
+        found = go_source(elf)
     return None if found is None else NamedTable(found.name, found.table)
 
 

@@ -4,6 +4,8 @@ They are its call frame information, the table of functions of a Go program, and
 for code that none of them describes, the code itself.
 Functions are sorted. Where FDEs overlap the one that starts last holds, of those with one start the last in the file.
 FDEs of code that is not in the file (left over from what the linker dropped) are left out and counted.
+
+Most files have call frame information and nothing else, so what reads other tables is imported for a file that has one.
 """
 
 from __future__ import annotations
@@ -23,18 +25,13 @@ from walkback.dwarf import layout
 from walkback.dwarf.files import FrameSource, frame_sources, in_code
 from walkback.dwarf.rules import to_table
 from walkback.elf import ElfFile
-from walkback.elf.golang import FUNCTIONS
-from walkback.gopclntab.files import GoSource, go_source
-from walkback.orc.files import OrcSource, orc_source
-from walkback.orc.layout import ENTRIES
-from walkback.proof.fromcode import CodeSource
-from walkback.proof.functions import undescribed_code
-from walkback.proof.prove import Prover
-from walkback.sections.shares import Kind, Share
+from walkback.elf.golang import FUNCTIONS, is_go
+from walkback.elf.kernel import ENTRIES
+from walkback.sections.shares import Share
 from walkback.symbols.named import FileNames
 from walkback.table.rule import UNCHANGED, PartKind, Reason, RuleArray
 from walkback.table.settle import settled
-from walkback.table.source import TableSource
+from walkback.table.source import Kind, TableSource
 from walkback.table.table import UnwindTable, joined
 
 Tables = Kind | Literal["auto"]
@@ -91,8 +88,8 @@ class ReadTables(OneLine):
     @property
     def source_name(self) -> str:
         """The name of what is read: of a Go program's or a kernel's own table where it has one."""
-        last = ([one for one in self.sources if not isinstance(one, CodeSource)] or self.sources)[-1]
-        return FUNCTIONS[0] if isinstance(last, GoSource) else last.name
+        last = ([one for one in self.sources if one.kind != "code"] or self.sources)[-1]
+        return FUNCTIONS[0] if last.kind == "go" else last.name
 
     @property
     def is_cfi(self) -> bool:
@@ -123,7 +120,7 @@ class ReadTables(OneLine):
 
     def ruled_from_code(self) -> int:
         """Of the code from which a table is made the bytes that have a rule."""
-        made = [number for number, source in enumerate(self.sources) if isinstance(source, CodeSource)]
+        made = [number for number, source in enumerate(self.sources) if source.kind == "code"]
         ranges = np.isin(self.sources_of(self.table.range_origin), made)
         return int(_ruled_bytes(self.table)[ranges].sum())
 
@@ -148,9 +145,8 @@ class ReadTables(OneLine):
         names: list[str | None] = [None] * len(ranges)
         origin = self.table.range_origin[ranges]
         for source, first, end in zip(self.sources, self.first, self.first[1:], strict=False):
-            if isinstance(source, GoSource):
-                for place in np.flatnonzero((origin >= first) & (origin < end)).tolist():
-                    names[place] = source.functions.name(int(origin[place] - first))
+            for place in np.flatnonzero((origin >= first) & (origin < end)).tolist() if source.kind == "go" else ():
+                names[place] = source.name_of(int(origin[place] - first))
         return names
 
 
@@ -204,7 +200,7 @@ def read_tables(
     wanted = live & (some | as_written)
     numbers = np.cumsum([0, *(len(one) for one in found)])
     for source, begin, end in zip(sources, numbers, numbers[1:], strict=False):
-        if isinstance(source, CodeSource):  # which is made of the rest, and of what others cannot say
+        if source.kind == "code":  # which is made of the rest, and of what others cannot say
             wanted &= ~_said_worse(table, begin)
         elif source.name != sources[0].name:
             wanted[begin:end] &= ~_overlap(table, begin, end, wanted)
@@ -225,7 +221,7 @@ def read_tables(
         lost_pointers=sum(
             int((source.table.rows_where(_loses_pointer(source.table.rules)) > 0).sum())
             for source in sources
-            if isinstance(source, GoSource)
+            if source.kind == "go"
         ),
         names=FileNames(elf),
     )
@@ -239,7 +235,7 @@ def check_tables(tables: object) -> None:
 
 def source_words(source: TableSource) -> str:
     """A source, for a person."""
-    if isinstance(source, CodeSource):
+    if source.kind == "code":
         return "the code"
     return printable(source.name if source.bytes is not None else f"Go's table in {source.name}")
 
@@ -276,12 +272,20 @@ def _own(read: Callable[[ElfFile], TableSource | None], elf: ElfFile, *, is_need
         return None
 
 
-def _go(elf: ElfFile) -> GoSource | None:
+def _go(elf: ElfFile) -> TableSource | None:
+    if not is_go(elf):
+        return None
+    from walkback.gopclntab.files import go_source
+
     found = go_source(elf)
     return found if found is not None and len(found.functions) else None
 
 
-def _orc(elf: ElfFile) -> OrcSource | None:
+def _orc(elf: ElfFile) -> TableSource | None:
+    if not elf.sections_named(ENTRIES):
+        return None
+    from walkback.orc.files import orc_source
+
     found = orc_source(elf)
     return found if found is not None and len(found.entries) else None
 
@@ -291,6 +295,10 @@ def _code(elf: ElfFile, sources: Sequence[TableSource], *, is_wanted: bool) -> l
 
     Code that cannot be read is passed over where there are other tables.
     """
+    from walkback.proof.fromcode import CodeSource
+    from walkback.proof.functions import undescribed_code
+    from walkback.proof.prove import Prover
+
     prover = Prover(elf, [one for one in sources if isinstance(one, FrameSource)] or None)
     none = np.zeros(0, np.uint64)
     start, size, is_lost = [none], [none], [np.zeros(0, np.bool_)]

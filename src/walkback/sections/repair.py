@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from walkback.base.dataclass import dataclass
 from walkback.proof.proof import Proof
 from walkback.proof.prove import Prover
 from walkback.proof.values import CFA_TARGET, Verdict
@@ -18,11 +17,8 @@ if TYPE_CHECKING:
     from walkback.elf import ElfFile
     from walkback.proof.words import StateWords
 
-CONTRADICTED = "the machine code contradicts its rules"
 
-
-@dataclass(frozen=True, slots=True)
-class Righted:
+class Righted(NamedTuple):
     """A table whose rules the machine code does not contradict."""
 
     table: UnwindTable

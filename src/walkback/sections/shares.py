@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import TypedDict
 
 from walkback.base.dataclass import dataclass
-from walkback.dwarf.files import FrameSource
-from walkback.gopclntab.files import GoSource
-from walkback.orc.files import OrcSource
-from walkback.proof.fromcode import CodeSource
-from walkback.table.source import TableSource
-
-Kind = Literal["cfi", "go", "orc", "code"]
-"""Call frame information, Go's table of functions, the kernel's ORC table, or the code itself."""
-_KINDS: dict[type[TableSource], Kind] = {FrameSource: "cfi", GoSource: "go", OrcSource: "orc", CodeSource: "code"}
+from walkback.table.source import Kind, TableSource
 
 
 class ShareObject(TypedDict):
@@ -44,7 +36,7 @@ class Share:
     @property
     def kind(self) -> Kind:
         """What kind of table it is."""
-        return _KINDS[type(self.source)]
+        return self.source.kind
 
     def as_object(self) -> ShareObject:
         """For JSON."""

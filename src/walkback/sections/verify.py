@@ -12,8 +12,8 @@ from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, Input, layout
 from walkback.elf.golang import FUNCTIONS, is_go
 from walkback.elf.inputs import raise_first
+from walkback.elf.kernel import ENTRIES
 from walkback.gopclntab.files import go_source
-from walkback.orc.layout import ENTRIES
 from walkback.packages.found import found_elf_files, input_name
 from walkback.proof.prove import Prover
 from walkback.sections.explain import Explanation

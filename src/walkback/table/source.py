@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from walkback.base.dataclass import dataclass
 from walkback.base.oneline import OneLine
@@ -14,10 +14,15 @@ if TYPE_CHECKING:
     from walkback.elf import ElfFile
     from walkback.table.table import UnwindTable
 
+Kind = Literal["cfi", "go", "orc", "code"]
+"""Call frame information, Go's table of functions, the kernel's ORC table, or the code itself."""
+
 
 @dataclass(repr=False)
 class TableSource(OneLine, ABC):
     """A section with a table, or a part of a segment."""
+
+    kind: ClassVar[Kind]
 
     elf: ElfFile
     name: str
@@ -39,6 +44,10 @@ class TableSource(OneLine, ABC):
     def bytes(self) -> int | None:
         """How many bytes the table takes, if that is known."""
         return len(self.data)
+
+    def name_of(self, _function: int) -> str | None:
+        """The name that the table itself has for a function."""
+        return None
 
     @property
     @abstractmethod

@@ -25,7 +25,7 @@ from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, Input
 from walkback.elf import layout as elf_layout
 from walkback.elf.inputs import raise_first
-from walkback.orc import layout as orc
+from walkback.elf.kernel import ENTRIES, PLACES
 from walkback.packages.found import found_elf_files, input_name
 from walkback.sections.derive import Derived, behind_loaded, derive_from
 from walkback.sections.reading import ReadTables, Tables, missing_words, read_tables
@@ -250,7 +250,7 @@ def section_sizes(elf: ElfFile, sources: Iterable[FrameSource]) -> Sizes:
     """Measure what section headers show of a file, for any machine."""
     sizes = Sizes(elf.name, file_bytes=len(elf.data), text_bytes=_text_bytes(elf))
     sizes.eh_frame_hdr = _header_bytes(elf)
-    for name in (orc.ENTRIES, orc.PLACES):
+    for name in (ENTRIES, PLACES):
         sizes.orc += int(elf.sections["size"][elf.sections_named(name)].sum())
     for source in sources:
         if source.name == dw.DEBUG_FRAME:
