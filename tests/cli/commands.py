@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import subprocess
@@ -40,11 +41,15 @@ def on(verb: str, path: Path, *options: str) -> subprocess.CompletedProcess[byte
     return run(verb, *options, path, *NEWEST_VERB_TARGET.get(verb, []))
 
 
-def on_a_terminal(*args: str | bytes | Path) -> bytes:
-    """What the command prints to a terminal."""
+def on_a_terminal(*args: str | bytes | Path, stdout: Path | None = None) -> bytes:
+    """What the command prints to a terminal; standard output may be a file."""
     leader, follower = pty.openpty()
     command = [str(WALKBACK), *(os.fspath(one) for one in args)]
-    with subprocess.Popen(command, stdout=follower, stderr=follower, env={**os.environ, "TERM": "xterm"}) as process:
+    environment = {**os.environ, "TERM": "xterm"}
+    with (
+        open(stdout, "wb") if stdout is not None else contextlib.nullcontext(follower) as out,
+        subprocess.Popen(command, stdout=out, stderr=follower, env=environment) as process,
+    ):
         os.close(follower)
         output = b""
         while True:

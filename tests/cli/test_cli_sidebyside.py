@@ -74,6 +74,48 @@ def test_several_processes_add_what_one_does(described: list[Path], tmp_path: Pa
         assert file.read_bytes() == (folders[1] / file.name).read_bytes()
 
 
+def test_a_bar_leaves_what_is_printed_where_it_goes(described: list[Path], tmp_path: Path) -> None:
+    printed = []
+    for jobs in ("1", "2"):
+        folder = tmp_path / f"by{jobs}"
+        folder.mkdir()
+        for file in described:
+            if file.exists():
+                shutil.copy(file, folder)
+        shown = on_a_terminal("add", "--in-place", "--jobs", jobs, folder, stdout=tmp_path / "printed")
+        text = (tmp_path / "printed").read_bytes().replace(bytes(folder), b"")
+        assert text.count(b"/file") == 8
+        assert b"\x1b[2Kwalkback: /file6: offset 0x4" in shown.replace(bytes(folder), b"")  # no part of the bar's line
+        printed.append(text)
+    assert printed[0] == printed[1]
+
+
+def test_a_file_that_is_done_again_counts(described: list[Path], tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    shutil.copy(described[0], folder / "a")
+    shutil.copy(described[0], folder / "b")
+    (folder / "c").hardlink_to(folder / "b")
+    script = """
+import os, sys
+from walkback.cli.main import main
+from walkback.cli.verbs import add
+
+here, link_again = os.getpid(), add.link_again
+def killed(binary):
+    if os.getpid() != here:
+        os.kill(os.getpid(), 9)
+    link_again(binary)
+add.link_again = killed
+sys.argv[1:] = ["add", "--in-place", "--jobs", "2", "."]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, timeout=60, check=False)
+    assert (done.stderr, done.returncode) == (b"", 0)
+    assert done.stdout.splitlines()[-1].startswith(b"2 binaries: 6 of 8 functions covered")
+    assert (folder / "c").samefile(folder / "b")
+
+
 def test_several_processes_derive_what_one_does(described: list[Path], tmp_path: Path) -> None:
     one, many = (run("derive", "--jobs", jobs, *described, "-o", tmp_path / f"by{jobs}") for jobs in ("1", "3"))
     assert (many.stdout, many.stderr, many.returncode) == (one.stdout, one.stderr, one.returncode)
@@ -120,16 +162,17 @@ def then(file):
     return 0
 
 
-sys.exit(for_each_result(sys.argv[1:], work, then, 2, to_its_end=TO_ITS_END))
+sys.exit(for_each_result(sys.argv[1:], work, then, 2, writes=WRITES))
 """
 
 
 def started(
-    what: str, files: list[Path], stderr: int | None = None, *, to_its_end: bool = False
+    what: str, files: list[Path], stderr: int | None = None, *, writes: bool = False
 ) -> subprocess.Popen[bytes]:
     """A process that does some work on files, and in the processes that it forks something else, too."""
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
-    script = WORK.replace("WHAT", what).replace("TO_ITS_END", str(to_its_end))
+    ends = "import signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(143))\n" if writes else ""
+    script = ends + WORK.replace("WHAT", what).replace("WRITES", str(writes))
     return subprocess.Popen(
         [sys.executable, "-c", script, *files],
         env=environment,
@@ -184,25 +227,29 @@ def test_none_is_left_when_the_command_ends(number: int, files: list[Path]) -> N
     assert processes_of(process.pid) == []
 
 
+@pytest.mark.parametrize("whole_group", [True, False])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_what_changes_files_comes_to_its_end(number: int, files: list[Path], tmp_path: Path) -> None:
-    # The signal goes to all of them, as from a terminal.
+def test_what_writes_files_cleans_up(number: int, whole_group: bool, files: list[Path], tmp_path: Path) -> None:
+    # A terminal sends its signal to all of them.
     begun, ended = tmp_path / "begun", tmp_path / "ended"
     begun.mkdir()
     ended.mkdir()
     begin, end = (f"open(os.path.join('{folder}', os.path.basename(file)), 'x')" for folder in (begun, ended))
-    what = f"{begin}; time.sleep(1); {end}"
-    process = started(what, files, stderr=subprocess.DEVNULL, to_its_end=True)
+    what = f"try:\n            {begin}; time.sleep(60)\n        finally:\n            time.sleep(0.3); {end}"
+    process = started(what, files, stderr=subprocess.DEVNULL, writes=True)
     until = time.monotonic() + 30
     while len(os.listdir(begun)) < 2 and time.monotonic() < until:
         time.sleep(0.02)
-    os.killpg(process.pid, number)
-    process.communicate(timeout=60)
+    if whole_group:
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
+    process.communicate(timeout=30)
     until = time.monotonic() + 30
     while processes_of(process.pid) and time.monotonic() < until:
         time.sleep(0.05)
     assert sorted(os.listdir(ended)) == sorted(os.listdir(begun))
-    assert 2 <= len(os.listdir(ended)) < len(files)
+    assert len(os.listdir(ended)) == 2
 
 
 def test_a_reader_that_has_seen_enough_ends_it(files: list[Path]) -> None:

@@ -19,13 +19,12 @@ from walkback.base.errors import WalkbackError
 from walkback.capture.dumps import overlaid
 from walkback.elf import ElfFile
 from walkback.elf import layout as elf_layout
-from walkback.elf.named import addresses_of
+from walkback.elf.named import REGISTERED_CODE, addresses_of
 from walkback.elf.placed import placed
 from walkback.naming.modules import VDSO, Module, Modules
 from walkback.symbols.spans import SettledSpans
 from walkback.walking.samples import Space
 
-_DESCRIPTOR = "__jit_debug_descriptor"
 _VERSION = 1
 _VSYSCALL = "[vsyscall]"
 _MOST_ENTRIES = 1 << 14
@@ -99,7 +98,7 @@ class RegisteredCode:
         """Where in memory a module has the symbol."""
         if number not in self._symbols:
             elf = self._modules[number].elf
-            self._symbols[number] = [] if elf is None else list(addresses_of(elf, _DESCRIPTOR))
+            self._symbols[number] = [] if elf is None else list(addresses_of(elf, REGISTERED_CODE))
         for value in self._symbols[number]:
             for bias in distinct(space.bias[space.module == number]).tolist():
                 yield (value + bias) % 2**64
@@ -123,6 +122,8 @@ class RegisteredCode:
 
     def _file(self, address: int, size: int, most: int) -> _Registered | None:
         """A file of up to `most` bytes, which is read again each time: another one may be in its place."""
+        import hashlib  # which takes long, and hardly a process has such code
+
         if not 0 < size <= most:
             self._report(f"a file of {size} bytes that was registered for debuggers is not read")
             return None
@@ -130,8 +131,6 @@ class RegisteredCode:
         if len(contents) < size:
             return None
         name = f"[in memory at {address:#x}]"
-        import hashlib  # which takes long, and hardly a process has such code
-
         key = hashlib.blake2b(contents, digest_size=16).digest() + address.to_bytes(8, "little")
         if key not in self._known:
             if size > self._left:

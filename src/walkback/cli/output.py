@@ -16,6 +16,7 @@ from walkback.base.text import printable
 from walkback.cli.completion import sections
 from walkback.cli.parameter import ParameterType
 from walkback.cli.paths import INPUT_FILE
+from walkback.cli.progress import aside
 
 Input = TypeVar("Input")
 Result = TypeVar("Result")
@@ -144,7 +145,7 @@ def complain(line: str) -> None:
     """One line on standard error, after what was printed before."""
     with contextlib.suppress(OSError, AttributeError):
         sys.stdout.flush()
-    with contextlib.suppress(OSError, AttributeError):  # click before 8.2 does not expect it to be closed
+    with aside(), contextlib.suppress(OSError, AttributeError):  # click before 8.2 does not expect it to be closed
         click.echo(f"walkback: {printable(line)}", err=True)
 
 
@@ -166,15 +167,17 @@ def for_each_result(
     then: Callable[[Result], int],
     jobs: int | None,
     *,
-    to_its_end: bool = False,
+    writes: bool = False,
+    again: Callable[[str], Result] | None = None,
 ) -> int:
     """Do the work for each file, in as many processes, and `then` here what is left to do with its result, in order.
 
-    Without a number of processes there are as many as processors. Work that changes files is to go on `to_its_end` if
-    the command is interrupted. Returns the worst exit status.
+    Without a number of processes there are as many as processors. Work that `writes` files is interrupted as it is
+    here, and not killed. What a process has begun and could not finish is done `again` here, which may have to be done
+    otherwise. Returns the worst exit status.
     """
 
-    def work_here(file: str) -> int:
+    def work_here(file: str, work: Callable[[str], Result] = work) -> int:
         return guarded(lambda one: then(work(one)), file, file)
 
     def work_there(file: str) -> tuple[int, list[Result]]:
@@ -193,9 +196,9 @@ def for_each_result(
     if (processes := processes_for(files, jobs)) == 1:
         return max(map(work_here, files))
     worst = EXIT_FINE
-    for file, done in side_by_side(files, work_there, processes, to_its_end=to_its_end):
+    for file, done in side_by_side(files, work_there, processes, writes=writes):
         if done is None:
-            worst = max(worst, work_here(file))
+            worst = max(worst, work_here(file, again or work))
             continue
         done.show()
         status, found = done.found

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _PAUSE = 0.1
 """Seconds between two pictures of a bar."""
+_SHOWN: list[tuple[int, Progress]] = []
+"""The bars that are shown, each with the process that shows it."""
 
 
 @contextlib.contextmanager
@@ -24,19 +31,44 @@ def progress(what: str, total: int | None, things: str, *, shown: bool = True) -
         *(TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()),
         *(TextColumn("{task.fields[count]:,} " + things), TimeRemainingColumn()),
     )
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, auto_refresh=False, redirect_stdout=False) as bar:
+    bar = Progress(
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        auto_refresh=False,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    with bar:
         task = bar.add_task(what, total=total, count=0)
-        shown_at = 0.0
+        following = 0.0
 
         def move(position: int, count: int) -> None:
-            nonlocal shown_at
+            nonlocal following
             now = time.monotonic()
-            bar.update(task, completed=position, count=count, refresh=now > shown_at + _PAUSE)
-            if now > shown_at + _PAUSE:
-                shown_at = now
+            is_due = now >= following
+            bar.update(task, completed=position, count=count, refresh=is_due)
+            if is_due:
+                following = now + _PAUSE
 
-        yield move
+        _SHOWN.append((os.getpid(), bar))
+        try:
+            yield move
+        finally:
+            _SHOWN.pop()
+
+
+@contextlib.contextmanager
+def aside() -> Iterator[None]:
+    """Take the bar of this process away while something else is written to the terminal."""
+    bars = [bar for pid, bar in _SHOWN if pid == os.getpid()]
+    for bar in bars:
+        bar.stop()
+    try:
+        yield
+    finally:
+        for bar in bars:
+            bar.start()
 
 
 def fetching() -> Callable[[str, int, int], None] | None:

@@ -6,7 +6,6 @@ again here: then it goes wrong as it does without them.
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import io
 import os
@@ -23,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, Generic, NamedTuple, TypeVar
 
 from walkback.base.threads import available_processors, share_processors
+from walkback.cli.progress import aside
 
 Found = TypeVar("Found")
 
@@ -46,20 +46,16 @@ class Printed(NamedTuple, Generic[Found]):
 
     def show(self) -> None:
         """Print it here."""
-        text = codecs.getincrementaldecoder(sys.stderr.encoding)("replace")
-
-        def complain(part: bytes) -> None:
-            sys.stderr.write(text.decode(part))  # as text: a bar that is shown there moves down for it
-
         self.output.seek(0)
         while self.output.tell() < self.size:
             stream, left = _PART.unpack(self.output.read(_PART.size))
-            write = sys.stdout.buffer.write if stream == _OUT else complain
-            while left:
-                part = self.output.read(min(left, _COPIED))
-                write(part)
-                left -= len(part)
-            (sys.stdout if stream == _OUT else sys.stderr).flush()
+            out = sys.stdout if stream == _OUT else sys.stderr
+            with contextlib.nullcontext() if stream == _OUT else aside():
+                while left:
+                    part = self.output.read(min(left, _COPIED))
+                    out.buffer.write(part)
+                    left -= len(part)
+                out.flush()
         self.output.close()
 
 
@@ -81,17 +77,17 @@ def processes_for(files: Sequence[str], jobs: int | None) -> int:
 
 
 def side_by_side(
-    files: Sequence[str], work: Callable[[str], Found], processes: int, *, to_its_end: bool = False
+    files: Sequence[str], work: Callable[[str], Found], processes: int, *, writes: bool = False
 ) -> Iterator[tuple[str, Printed[Found] | None]]:
     """What the processes make of each file, in order; None if one of them could not do it.
 
-    If no more results are wanted, each process is killed, or goes on `to_its_end` with the file that it is at.
+    If no more results are wanted, each process is killed; or interrupted, if it `writes` files and has to clean up.
     """
     sys.stdout.flush()
     sys.stderr.flush()
     started: list[tuple[int, socket.socket]] = []
     for _ in range(processes):
-        started.append(_started(files, work, [end for _, end in started], processes, to_its_end=to_its_end))
+        started.append(_started(files, work, [end for _, end in started], processes, writes=writes))
     try:
         crew: _Crew[Found] = _Crew(len(files), [end for _, end in started])
         for turn, file in enumerate(files):
@@ -99,8 +95,7 @@ def side_by_side(
     finally:
         for pid, end in started:
             end.close()
-            if not to_its_end:
-                os.kill(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGTERM if writes else signal.SIGKILL)
         for pid, _ in started:
             os.waitpid(pid, 0)
 
@@ -164,7 +159,7 @@ def _started(
     others: Sequence[socket.socket],
     processes: int,
     *,
-    to_its_end: bool,
+    writes: bool,
 ) -> tuple[int, socket.socket]:
     """A new process, and what it takes orders by; with those of others open, it would keep these alive."""
     end, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -176,7 +171,7 @@ def _started(
         for one in (end, *others):
             one.close()
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN if to_its_end else signal.SIG_DFL)
+            signal.signal(number, _interrupt if writes else signal.SIG_DFL)
         share_processors(processes)
         while order := other.recv(_ORDER.size):
             (number,) = _ORDER.unpack(order)
@@ -188,6 +183,13 @@ def _started(
                 socket.send_fds(other, [_ORDER.pack(size)], [output.fileno()])
     finally:
         os._exit(0)
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    """End the work, once: nothing is to end what cleans up."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _captured(output: IO[bytes], work: Callable[[str], Found], file: str) -> Found:

@@ -28,6 +28,14 @@ class Binary(NamedTuple):
         """Whether this is the status of the file that was listed."""
         return (status.st_dev, status.st_ino) == (self.device, self.inode)
 
+    def listed_again(self) -> Binary:
+        """The file that has the first name now, if that is one."""
+        try:
+            status = os.lstat(self.names[0])
+        except OSError:
+            return self
+        return self._replace(device=status.st_dev, inode=status.st_ino) if stat.S_ISREG(status.st_mode) else self
+
 
 def binaries(folder: str, problem: Callable[[OSError], None]) -> Iterator[Binary]:
     """The regular files in a folder that begin like an ELF file or an archive; symbolic links are not followed.

@@ -10,8 +10,9 @@ from walkback.base.errors import WalkbackError
 from walkback.elf import layout as elf_layout
 from walkback.elf.file import ElfFile
 
-_SOUGHT = (b"_PyRuntime", b"lua_ident", b"__jit_debug_descriptor")
+PYTHON, LUA, REGISTERED_CODE = "_PyRuntime", "lua_ident", "__jit_debug_descriptor"
 """Names that every file of a process is asked for: the first of them has the others looked for as well."""
+_SOUGHT = tuple(name.encode() for name in (PYTHON, LUA, REGISTERED_CODE))
 _ABSENT: WeakKeyDictionary[ElfFile, dict[int, frozenset[bytes]]] = WeakKeyDictionary()
 """Which of these the strings of a file's symbol tables do not have."""
 

@@ -5,7 +5,8 @@ for code that none of them describes, the code itself.
 Functions are sorted. Where FDEs overlap the one that starts last holds, of those with one start the last in the file.
 FDEs of code that is not in the file (left over from what the linker dropped) are left out and counted.
 
-Most files have call frame information and nothing else, so what reads other tables is imported for a file that has one.
+Most files have call frame information and no other table, so what reads those is imported for a file that has one, and
+the proof where the code is to be read.
 """
 
 from __future__ import annotations
@@ -145,8 +146,9 @@ class ReadTables(OneLine):
         names: list[str | None] = [None] * len(ranges)
         origin = self.table.range_origin[ranges]
         for source, first, end in zip(self.sources, self.first, self.first[1:], strict=False):
-            for place in np.flatnonzero((origin >= first) & (origin < end)).tolist() if source.kind == "go" else ():
-                names[place] = source.name_of(int(origin[place] - first))
+            if source.kind == "go":
+                for place in np.flatnonzero((origin >= first) & (origin < end)).tolist():
+                    names[place] = source.name_of(int(origin[place] - first))
         return names
 
 

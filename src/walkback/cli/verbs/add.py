@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from functools import partial
 from itertools import count, groupby
 from typing import TYPE_CHECKING, Any
 
@@ -137,8 +138,11 @@ class _Done:
 
     def add(self, other: _Done) -> int:
         """Returns the exit status of that one."""
-        for name in ("binaries", "functions", "covered", "bytes", "unchanged"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.binaries += other.binaries
+        self.functions += other.functions
+        self.covered += other.covered
+        self.bytes += other.bytes
+        self.unchanged += other.unchanged
         return other.status
 
     def text(self, missing: str) -> str:
@@ -199,12 +203,12 @@ def _of_all(files: Sequence[str], work: Callable[..., _Done], total: _Done, jobs
             status = max(status, *(_of_folder(folder, work, total, jobs) for folder in its))
         else:
             named = list(its)
-            alone = 1 if _are_one(named) else jobs
-            status = max(status, for_each_result(named, work, total.add, alone, to_its_end=True))
+            jobs = 1 if _some_are_one(named) else jobs
+            status = max(status, for_each_result(named, work, total.add, jobs, writes=True))
     return status
 
 
-def _are_one(files: Sequence[str]) -> bool:
+def _some_are_one(files: Sequence[str]) -> bool:
     """Whether two of these names stand for one file, to which nothing can be added twice at once."""
     found = []
     for file in files:
@@ -218,26 +222,23 @@ def _of_folder(folder: str, work: Callable[[str, Binary], _Done], total: _Done, 
     """The exit status of the work on every binary in a folder that has call frame information."""
     problems: list[OSError] = []
 
-    def of_binary(binary: Binary) -> _Done:
-        try:
-            return work(binary.names[0], binary)
-        except MissingError:
-            return _Done(unchanged=1)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                link_again(binary)
-                if binary.links > len(binary.names) and not binary.is_at(os.lstat(binary.names[0])):
-                    complain(f"{binary.names[0]}: hard links outside of the folder keep the old file")
+    def of_file(file: str, *, again: bool = False) -> _Done:
+        binary, done = found[file], _Done()
 
-    def of_file(file: str) -> _Done:
-        done = _Done()
-
-        def of_listed(binary: Binary) -> int:
+        def add_and_link(listed: Binary) -> int:
             nonlocal done
-            done = of_binary(binary)
+            try:
+                done = work(file, listed)
+            except MissingError:
+                done.unchanged = 1
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    link_again(binary)
+                    if binary.links > len(binary.names) and not binary.is_at(os.lstat(file)):
+                        complain(f"{file}: hard links outside of the folder keep the old file")
             return done.status
 
-        done.status = guarded(of_listed, found[file], file)
+        done.status = guarded(add_and_link, binary.listed_again() if again else binary, file)
         return done
 
     found = {binary.names[0]: binary for binary in binaries(folder, problems.append)}
@@ -253,7 +254,8 @@ def _of_folder(folder: str, work: Callable[[str, Binary], _Done], total: _Done, 
             move(next(numbers), total.binaries)
             return status
 
-        return max(status, for_each_result(list(found), of_file, then, jobs, to_its_end=True))
+        again = partial(of_file, again=True)
+        return max(status, for_each_result(list(found), of_file, then, jobs, writes=True, again=again))
 
 
 def _line(added: Added) -> str:

@@ -112,11 +112,12 @@ def derive(
     outputs = _outputs(files, output)
     if relocs is not None:
         _refuse_relocs(relocs, files, outputs)
-    if output not in outputs.values():
-        _make_folder(output)
+    if address is not None and len(files) > 1:
+        message = "--address is for one file"
+        raise click.UsageError(message)
 
     def work(file: str) -> int:
-        output = outputs[file]
+        written = outputs[file]
         with found_one(file) as elf:
             _refuse_options(elf, address, relocs)
             made = derive_file(
@@ -133,22 +134,27 @@ def derive(
             if not made.proof().equal:
                 complain(f"{file}: the derived section does not say what {made.source.name} says; nothing is written")
                 return EXIT_FINDINGS
-            _write(made, output, relocs)
-            with account(output):
+            if written != output:
+                Path(output).mkdir(exist_ok=True)
+            _write(made, written, relocs)
+            with account(written):
                 _print(made, limit, as_json)
             return EXIT_FINDINGS if strict and not made.is_whole else EXIT_FINE
 
-    ctx.exit(for_each_result(list(outputs), work, lambda status: status, jobs, to_its_end=True))
+    ctx.exit(for_each_result(list(outputs), work, lambda status: status, jobs, writes=True))
 
 
 def _outputs(files: Sequence[str], output: str) -> Mapping[str, str]:
-    """Where the section of each file goes."""
+    """Where the section of each file goes: to the output, or into the folder that it is or is to be."""
     if len(files) == 1 and not (Path(output).is_dir() or output.endswith(os.sep)):
         outputs = {files[0]: output}
     else:
+        if os.path.lexists(output.rstrip(os.sep)) and not Path(output).is_dir():
+            message = f"{printable(output)} is no folder" + (", as several sections need" if len(files) > 1 else "")
+            raise click.UsageError(message)
         paths = [os.path.join(output, f"{Path(file).name}.sframe") for file in files]
         outputs = dict(zip(files, paths, strict=True))
-        again = next((path for path, times in Counter(paths).items() if times > 1), None)
+        again = next((path for path, times in Counter(map(os.path.realpath, paths)).items() if times > 1), None)
         if again is not None:
             message = f"{printable(again)} would be the section of several files"
             raise click.UsageError(message)
@@ -156,14 +162,6 @@ def _outputs(files: Sequence[str], output: str) -> Mapping[str, str]:
     for file, written in outputs.items():
         refuse_input(read.get(os.path.realpath(written), file), written)
     return outputs
-
-
-def _make_folder(output: str) -> None:
-    try:
-        Path(output).mkdir(exist_ok=True)
-    except OSError as error:
-        message = f"{printable(output)} is to be a folder for several sections: {error.strerror}"
-        raise click.UsageError(message) from None
 
 
 def _refuse_relocs(relocs: str, files: Sequence[str], outputs: Mapping[str, str]) -> None:

@@ -318,6 +318,7 @@ def _lines(shot: ThreadStacks, *, registers: bool) -> Iterator[str]:
     """The picture as printable text: a paragraph for each thread."""
     snapshot = shot.snapshot
     said: dict[tuple[object, ...], str] = {}
+    known: dict[tuple[int, ...], str] = {}
     yield printable(f"process {snapshot.pid} {snapshot.arguments or snapshot.command}{_ending(snapshot)}")
     for number, (tid, name) in enumerate(zip(snapshot.tids, snapshot.names, strict=True)):
         stopped = int(snapshot.stopped[number])
@@ -330,8 +331,9 @@ def _lines(shot: ThreadStacks, *, registers: bool) -> Iterator[str]:
         # Most threads of a large process wait at one place.
         key = _alike(shot, number)
         if key not in said:
-            said[key] = "\n".join(map(printable, _stack(shot, number)))
-        yield said[key]
+            said[key] = "\n".join(map(printable, _stack(shot, number, known)))
+        if said[key]:
+            yield said[key]
 
 
 def _ending(snapshot: Snapshot) -> str:
@@ -366,8 +368,8 @@ def _alike(shot: ThreadStacks, number: int) -> tuple[object, ...]:
     return *(column[frames].tobytes() for column in columns), int(stacks.end[number]), int(stacks.at[number])
 
 
-def _stack(shot: ThreadStacks, number: int) -> Iterator[str]:
-    """A line for each frame, and why there is no more of them."""
+def _stack(shot: ThreadStacks, number: int, known: dict[tuple[int, ...], str]) -> Iterator[str]:
+    """A line for each frame, and why there is no more of them; `known` keeps what was said of a frame."""
     from walkback.stacks.stacks import END_REASONS, END_WORDS, End, FrameKind
 
     stacks = shot.stacks
@@ -378,7 +380,10 @@ def _stack(shot: ThreadStacks, number: int) -> Iterator[str]:
     for depth, (pc, how, frame) in enumerate(zip(pcs, hows, frames, strict=True)):
         # Names are those of the call before, and what is shown is where it returns to.
         after = int(kinds[depth] == returns and kinds[depth + 1] != exact)
-        yield f"#{depth:<3} 0x{pc:016x} {_about(shot.frames, frame, how, after)}"
+        about = known.get((frame, how, after))
+        if about is None:
+            about = known[frame, how, after] = _about(shot.frames, frame, how, after)
+        yield f"#{depth:<3} 0x{pc:016x} {about}"
     why = End(int(stacks.end[number]))
     if why == End.UNKNOWN_REGISTER:
         yield f"      {END_WORDS[why]} {shot.snapshot.machine.register_name(int(stacks.at[number]))}"

@@ -15,13 +15,13 @@ from walkback.base.arrays import U64
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError
 from walkback.elf import ElfFile
-from walkback.elf.named import addresses_of
+from walkback.elf.named import LUA, addresses_of
 from walkback.runtimes.memory import TargetMemory
 
 if TYPE_CHECKING:
     from walkback.runtimes.lua.reading import LuaRuntime
 
-_IDENTITY, _EVALUATOR = "lua_ident", "luaV_execute"
+_EVALUATOR = "luaV_execute"
 _RELEASE = re.compile(rb"\$LuaVersion: Lua (\d{1,3})\.(\d{1,3})\.(\d{1,3})\s")
 _IDENTITY_SIZE = 64
 _CONSTANTS = (".data.rel.ro", ".rodata")
@@ -56,7 +56,7 @@ class LuaFile:
 
 def lua_in(elf: ElfFile) -> LuaFile | None:
     """What a file has that holds Lua; None for others."""
-    identity = next(addresses_of(elf, _IDENTITY), None)
+    identity = next(addresses_of(elf, LUA), None)
     return LuaFile(elf, identity) if identity is not None else None
 
 

@@ -13,7 +13,7 @@ from walkback.base.arch import ByteOrder
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import WalkbackError
 from walkback.elf import ElfFile
-from walkback.elf.named import addresses_of
+from walkback.elf.named import PYTHON, addresses_of
 from walkback.runtimes.memory import TargetMemory
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HANDLERS = "_TAIL_CALL_"
 """What the names begin with of the functions that an evaluator of tail calls is made of."""
-_SECTION, _RUNTIME, _VERSION, _CODE_TYPE = ".PyRuntime", "_PyRuntime", "Py_Version", "PyCode_Type"
+_SECTION, _VERSION, _CODE_TYPE = ".PyRuntime", "Py_Version", "PyCode_Type"
 _EVALUATOR = "_PyEval_EvalFrameDefault"
 
 
@@ -61,7 +61,7 @@ def tasks_in(elf: ElfFile) -> int | None:
 
 def python_in(elf: ElfFile) -> PythonFile | None:
     """What a file has that holds CPython; None for others."""
-    runtime = _placed(elf, _SECTION, _RUNTIME)
+    runtime = _placed(elf, _SECTION, PYTHON)
     if runtime is None:
         return None
     return PythonFile(runtime, *(next(addresses_of(elf, name), None) for name in (_VERSION, _CODE_TYPE, _EVALUATOR)))
