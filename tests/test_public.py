@@ -169,6 +169,28 @@ def test_help_loads_no_numpy() -> None:
         assert "numpy" not in imported_by(code)
 
 
+@pytest.mark.parametrize(
+    "call", ["walkback.derive({0!r}, tables='cfi')", "walkback.size({0!r})", "list(walkback.compare({0!r}))"]
+)
+def test_a_file_with_call_frame_information_loads_no_other_reader(call: str, tmp_path: Path) -> None:
+    path = hello(tmp_path)
+    walkback.add(path)
+    modules = imported_by(f"import walkback\n{call.format(str(path))}")
+    assert "walkback.dwarf.decoding" in modules
+    assert not [name for name in modules if re.match(r"walkback\.(proof|gopclntab|orc|code)\b", name)]
+
+
+def test_a_process_without_interpreters_loads_none_of_their_readers() -> None:
+    with subprocess.Popen(["sleep", "100"]) as waiting:
+        try:
+            modules = imported_by(f"import walkback\nwalkback.stack({waiting.pid})")
+        finally:
+            waiting.kill()
+    others = r"walkback\.(jitdump\.(?!layout)|runtimes\.(lua|python)\.(?!finding))"
+    assert "walkback.runtimes.interpreters" in modules
+    assert not [name for name in modules if re.match(others, name)]
+
+
 def test_the_package_is_typed() -> None:
     package = Path(walkback.__file__).parent
     assert (package / "py.typed").exists()
