@@ -68,6 +68,9 @@ test-compiled: install
 test-interpreted: install
 	$(PYTEST) --interpreted $(TESTS)
 
+test-interpreted-peers: install peers
+	$(PYTEST) --interpreted -m peers $(TESTS)
+
 test-whole: export WALKBACK_PEERS = required
 test-whole: peers test-interpreted test-compiled
 
@@ -97,11 +100,14 @@ test-pythons: peers .cache/sdist
 	$(BIN)/python tools/pythons.py
 
 # What a change must pass besides `make test`, which runs with the newest dependencies.
+# What is installed comes first, one after the other; then what keeps one processor busy goes side by side.
 test-all: export WALKBACK_PEERS = required
-test-all: lint peers docs test-interpreted test-lowest test-pythons
+test-all: .venv/node .venv/cloud .venv/docs tools/js/node_modules/installed install
+	$(MAKE) --no-print-directory --jobs 2 --output-sync lint peers docs
+	$(MAKE) --no-print-directory test-interpreted-peers test-lowest test-pythons
 
 # What takes too long for every change.
-test-long: install peers docs
+test-long: install peers docs test-interpreted
 	WALKBACK_TESTS=long WALKBACK_PEERS=required $(BIN)/pytest $(TESTS)
 
 soak: install

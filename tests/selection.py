@@ -20,7 +20,6 @@ import effort
 
 TESTS = Path(__file__).resolve().parent
 SAMPLED = 3
-HOW = "`make test-all` runs these too"
 
 
 def is_chosen(item: pytest.Item, interpreted: bool) -> bool:
@@ -114,7 +113,8 @@ class Account:
         for line in self.missing:
             terminalreporter.line(f"not run, and always.toml wants it: {line}", red=True)
         if effort.QUICK:
-            terminalreporter.line(f"{self.left_out} tests left out: comparisons with peers, and repetitions; {HOW}")
+            how = f"`make {'test-interpreted' if self.interpreted else 'test-all'}` runs these too"
+            terminalreporter.line(f"{self.left_out} tests left out: comparisons with peers, and repetitions; {how}")
 
 
 def begin(config: pytest.Config) -> None:
