@@ -75,8 +75,13 @@ def test_a_new_output_is_a_plain_file_or_as_the_program_less_the_umask(hello: Pa
 # Output that cannot be written
 
 
-@pytest.mark.parametrize("output", ["nowhere/file", "folder", "/dev/full"])
-@pytest.mark.parametrize("verb", ["derive", "add", "drop"])
+@pytest.mark.parametrize(
+    ("verb", "output"),
+    [
+        *((verb, output) for verb in ("derive", "add", "drop") for output in ("nowhere/file", "/dev/full")),
+        *(("add", "folder"), ("drop", "folder")),
+    ],
+)
 def test_an_output_that_cannot_be_written_is_one_line_and_3(hello: Path, verb: str, output: str) -> None:
     (hello.parent / "folder").mkdir()
     command = writing(verb, hello, hello.parent / output)
@@ -84,6 +89,13 @@ def test_an_output_that_cannot_be_written_is_one_line_and_3(hello: Path, verb: s
     status, line = told(process(*command))
     assert (status, line.startswith(f"cannot write {hello.parent / output}: ")) == (3, True)
     assert snapshot(hello.parent) == before
+
+
+@pytest.mark.parametrize("folder", ["folder", "new/"])
+def test_a_section_goes_into_a_folder_under_the_name_of_its_file(hello: Path, folder: str) -> None:
+    (hello.parent / "folder").mkdir()
+    assert run("derive", hello, "-o", f"{hello.parent}/{folder}").exit_code == 0
+    assert (hello.parent / folder / "hello.sframe").read_bytes() == derived(hello)
 
 
 @pytest.mark.parametrize("verb", ["derive", "add", "drop"])
