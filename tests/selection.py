@@ -113,8 +113,10 @@ class Account:
         for line in self.missing:
             terminalreporter.line(f"not run, and always.toml wants it: {line}", red=True)
         if effort.QUICK:
-            how = f"`make {'test-interpreted' if self.interpreted else 'test-all'}` runs these too"
-            terminalreporter.line(f"{self.left_out} tests left out: comparisons with peers, and repetitions; {how}")
+            others = "`make test-all` and `make test-interpreted` run" if self.interpreted else "`make test-all` runs"
+            terminalreporter.line(
+                f"{self.left_out} tests left out: comparisons with peers, and repetitions; {others} these too"
+            )
 
 
 def begin(config: pytest.Config) -> None:
