@@ -386,6 +386,8 @@ def _differs(walk: Walk, place: cython.longlong, here: cython.Py_ssize_t) -> cyt
 def _root(walk: Walk, block: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """The range from whose beginning control came to a block for the first time."""
     i: cython.int
+    if walk.unit.count == 1:
+        return cython.cast(cython.Py_ssize_t, walk.unit.members[walk.unit.first])
     source: cython.longlong = walk.unit.block_source[block]
     for i in range(_LONGEST_WAY):
         if source < 0:

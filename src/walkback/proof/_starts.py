@@ -17,6 +17,7 @@ if cython.compiled:
     from cython.cimports.walkback.code.effects import Effect, Flow
     from cython.cimports.walkback.code.machines import AARCH64, AMD64, S390X
     from cython.cimports.walkback.proof._code import Code
+    from cython.cimports.walkback.proof.brief import length_of
 else:
     from walkback.base.growing import Growing
     from walkback.base.searching import holds
@@ -25,6 +26,7 @@ else:
     from walkback.code.effects import Effect, Flow
     from walkback.code.machines import AARCH64, AMD64, S390X
     from walkback.proof._code import Code
+    from walkback.proof.brief import length_of
 
 _PROLOGUE = cython.declare(cython.int, 6)
 """Instructions in which a function makes a frame."""
@@ -156,6 +158,12 @@ def _beginnings(
                     looks = 0 if called and jumped else _PROLOGUE
                     if begins:
                         found.add(candidate, aligned and ends, place != former)
+                brief: cython.uint = code.brief[place >> 1]
+                if brief and not (brief ^ place) & 1 and not looks:  # it goes on behind itself
+                    called = may_end = ends = False
+                    goes_on = True
+                    place += length_of(brief, code.machine)
+                    continue
                 note_executed(code, executed, place, cython.cast(cython.Py_ssize_t, pos[i]), end)
                 decode(code.machine, code.bytes, place, end, away + place, one)
                 if looks:

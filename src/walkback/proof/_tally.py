@@ -3,6 +3,7 @@
 import cython
 import numpy as np
 
+from walkback.base.growing import joined
 from walkback.base.views import takes_views
 
 if cython.compiled:
@@ -24,6 +25,8 @@ _VERDICTS = cython.declare(cython.int, 6)
 """Those of `Verdict` or of `Chain`."""
 _REASONS = cython.declare(cython.int, 18)
 """Those of `Why`."""
+_REASON = cython.declare(cython.Py_ssize_t, 3)
+"""Numbers of a row with a reason: a range, a `Why`, and bytes."""
 _LONGEST_PATH = cython.declare(cython.int, 64)
 _WIDTH = cython.declare(cython.Py_ssize_t, 5)
 """A run has a range, an address, bytes, a verdict, and a cause: the register that is wrong, or why it is not known."""
@@ -48,25 +51,24 @@ def _as_entered(claims: Claims, state: State, found: cython.uchar[::1]):
 
 
 def tally(walks, ranges, unit_first, wanted):
-    """Walk through all units: the bytes of each range by verdict, of all ranges by reason, and runs not proved."""
+    """Walk through all units: the bytes of each range by verdict, rows of them by reason, and runs not proved."""
     verdicts = np.zeros((len(ranges.start), _VERDICTS), np.int64)
-    none = np.zeros(_REASONS, np.int64), np.zeros((0, _WIDTH), np.uint64)
-    kept = {}
+    some = {}
 
     def tallied(walk, piece):
         first, end = piece
-        reasons, runs = none[0].copy(), Growing(_WIDTH)
-        _tally(walk, unit_first[first : end + 1], wanted, verdicts, reasons, runs)
+        reasons, runs = Growing(_REASON), Growing(_WIDTH)
+        _tally(walk, unit_first[first : end + 1], wanted, verdicts, np.zeros(_REASONS, np.int64), reasons, runs)
         # Those of later pieces may have been kept already, so that only some of all are left in the end.
-        rows = _kept(runs.rows(), sum(count for before, count in kept.copy().items() if before < first))
-        kept[first] = len(rows)
-        return reasons, rows
+        rows = kept(runs.rows(), sum(count for before, count in some.copy().items() if before < first))
+        some[first] = len(rows)
+        return reasons.rows(), rows
 
-    reasons, runs = zip(none, *walks.each(tallied), strict=True)
-    return verdicts, sum(reasons), _kept(np.concatenate(runs), 0)
+    reasons, runs = joined(walks.each(tallied), (_REASON, _WIDTH))
+    return verdicts, reasons, kept(runs)
 
 
-def _kept(rows, before):
+def kept(rows, before=0):
     """Those of the runs that are kept when there are some already."""
     some = max(_MOST // 2 - before, 0)
     rest = rows[some:]
@@ -79,7 +81,8 @@ def _tally(
     unit_first: cython.const[cython.longlong][::1],
     wanted: cython.const[cython.uchar][::1],
     verdicts: cython.longlong[:, ::1],
-    reasons: cython.longlong[::1],
+    counts: cython.longlong[::1],
+    reasons: Growing,
     runs: Growing,
 ):
     group: cython.Py_ssize_t
@@ -96,14 +99,15 @@ def _tally(
             if walk.run(first, end):
                 for i in range(end - first):
                     if wanted[walk.unit.members[first + i]]:
-                        _sum_up(walk, i, verdicts, reasons, runs)
+                        _sum_up(walk, i, verdicts, counts, runs)
+                        _add_reasons(walk.unit.members[first + i], counts, reasons)
                 continue
             for i in range(first, end):
                 number = cython.cast(cython.Py_ssize_t, walk.unit.members[i])
                 if not wanted[number]:
                     continue
                 verdicts[number, cython.cast(cython.Py_ssize_t, Verdict.UNKNOWN)] += walk.unit.size[number]
-                reasons[cython.cast(cython.Py_ssize_t, Why.TOO_COMPLEX)] += walk.unit.size[number]
+                reasons.add(number, Why.TOO_COMPLEX, walk.unit.size[number])
                 _add(runs, number, walk.unit.start[number], walk.unit.size[number], Verdict.UNKNOWN, Why.TOO_COMPLEX)
 
 
@@ -128,10 +132,10 @@ def _sum_up(
     walk: Walk,
     member: cython.Py_ssize_t,
     verdicts: cython.longlong[:, ::1],
-    reasons: cython.longlong[::1],
+    counts: cython.longlong[::1],
     runs: Growing,
 ) -> cython.int:
-    """Count the bytes of one range."""
+    """Count the bytes of one range, by verdict and by reason."""
     number: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, walk.unit.members[walk.unit.first + member])
     place: cython.longlong = walk.unit.base[member]
     end: cython.longlong = walk.unit.base[member + 1]
@@ -145,7 +149,7 @@ def _sum_up(
                 size = walk.code.filling(
                     cython.cast(cython.Py_ssize_t, pos + place), cython.cast(cython.Py_ssize_t, pos + end)
                 )
-                reasons[cython.cast(cython.Py_ssize_t, Why.PADDING if size else Why.DATA)] += max(size, 1)
+                counts[cython.cast(cython.Py_ssize_t, Why.PADDING if size else Why.DATA)] += max(size, 1)
                 verdicts[number, cython.cast(cython.Py_ssize_t, Verdict.NOT_REACHED)] += max(size, 1)
                 place += max(size, 1)
                 continue
@@ -159,7 +163,7 @@ def _sum_up(
                 continue
             verdicts[number, verdict] += size
             if verdict == Verdict.UNKNOWN or verdict == Verdict.ASSUMED:
-                reasons[walk.unit.what[place]] += size
+                counts[walk.unit.what[place]] += size
             _add(
                 runs,
                 number,
@@ -170,6 +174,20 @@ def _sum_up(
             )
             place += size
         verdicts[number, cython.cast(cython.Py_ssize_t, Verdict.PROVED)] += proved
+    return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(-1, check=False)
+def _add_reasons(number: cython.longlong, counts: cython.longlong[::1], reasons: Growing) -> cython.int:
+    """Add the reasons of one range, and let all counts be zero again."""
+    why: cython.Py_ssize_t
+    with cython.boundscheck(False):
+        for why in range(_REASONS):
+            if counts[why]:
+                reasons.add(number, why, counts[why])
+                counts[why] = 0
     return 0
 
 

@@ -150,6 +150,15 @@ def changes(brief: cython.uint, machine: cython.int) -> cython.ulonglong:
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
+def length_of(brief: cython.uint, machine: cython.int) -> cython.int:
+    """How many bytes an instruction in brief has."""
+    return (brief >> (SOURCE_SHIFT + 2 * register_bits(machine))) * least_length(machine)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
 def skim(state: State, brief: cython.uint, machine: cython.int) -> cython.int:
     """Let an instruction in brief happen; returns its length, or 0 if all of it has to be known."""
     bits: cython.int = register_bits(machine)
@@ -168,4 +177,4 @@ def skim(state: State, brief: cython.uint, machine: cython.int) -> cython.int:
         state.give(changed, source, value)
     elif changed != state.sp:
         state.set(changed, Known.OTHER)
-    return (brief >> (SOURCE_SHIFT + 2 * bits)) * least_length(machine)
+    return length_of(brief, machine)

@@ -115,29 +115,24 @@ class Finder:
 
     def _walked(self, walks: Walks, ranges: Ranges, units: Units, known: KnownCode) -> Findings:
         """What all units show; those that are as they were are not walked."""
-        last, unit, count = self._last, units.number, units.count
+        last, unit = self._last, units.number
         former = np.full(len(unit), -1, np.int64)
         if last is not None:
-            former = _unchanged(last, ranges, unit, count, self._findings.calling(known, last.known))
-        is_new = np.zeros(len(count), np.uint8)
+            former = _unchanged(last, ranges, units, self._findings.calling(known, last.known))
+        is_new = np.zeros(len(units.count), np.uint8)
         is_new[unit[former < 0]] = 1
         prover = self._prover
         found = found_rules(walks, prover.machine.name, ranges, units.first, is_new, prover.catching)
         self._findings.add(found, former)
-        self._last = _Round(ranges.start, ranges.size, ranges.is_entry.copy(), unit, count, known)
+        self._last = _Round(ranges.start, ranges.size, ranges.is_entry.copy(), unit, units.count, known)
         return self._findings
 
 
-def _unchanged(last: _Round, ranges: Ranges, unit: I64, count: I64, is_other: Bools) -> I64:
+def _unchanged(last: _Round, ranges: Ranges, units: Units, is_other: Bools) -> I64:
     """For each range its number in the last round; -1 if its unit is another one now, or one of it `is_other`."""
     place = np.searchsorted(last.start, ranges.start).clip(max=len(last.start) - 1)
     same = (last.start[place] == ranges.start) & (last.size[place] == ranges.size)
     same &= last.is_entry[place] == ranges.is_entry
     same &= ~is_other[place]
-    former = np.where(same, last.unit[place], -1)
-    lowest, highest = np.full(len(count), np.iinfo(np.int64).max), np.full(len(count), -1, np.int64)
-    np.minimum.at(lowest, unit, former)
-    np.maximum.at(highest, unit, former)
-    is_same = (lowest == highest) & (lowest >= 0)
-    is_same[is_same] = last.count[lowest[is_same]] == count[is_same]
-    return np.where(is_same[unit], place, -1)
+    is_same = units.unchanged(np.where(same, last.unit[place], -1), last.count)
+    return np.where(is_same[units.number], place, -1)

@@ -134,7 +134,7 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
     seen = scan(code, image, pieces, prover.machine.sp)
     mark_ways(seen, image, prover.patched)
     kept = sum(1 << one for one in KEPT[prover.machine])
-    code = Code(image, KnownCode(targets=seen.targets))
+    code = Code(image, KnownCode(targets=seen.targets, brief=seen.brief))
     final = prover.called_as(LAST)
     found = beginnings(
         code, seen.targets, pieces, prover.machine.sp, prover.machine.ra, kept, final, _coming_back(image, seen)

@@ -13,11 +13,11 @@ from walkback.base.arrays import I32, I64, U8, U32, U64, are_among
 from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, layout, machine_of
-from walkback.proof import _tally
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code
 from walkback.proof._scan import Scan, bits_at, mark_targets, scan
 from walkback.proof._state import State
+from walkback.proof._tally import as_entered
 from walkback.proof._walk import Walk
 from walkback.proof.conventions import returning_changed
 from walkback.proof.entries import (
@@ -35,7 +35,7 @@ from walkback.proof.known import KnownCode, known_code
 from walkback.proof.landings import arguments, by_range, landings
 from walkback.proof.patched import mark_ways, patched_ways, ways_between
 from walkback.proof.proof import Proof
-from walkback.proof.ranges import Ranges, range_at, spread, together, ways_to_parts
+from walkback.proof.ranges import Ranges, range_at, spread, together, walked_again, ways_to_parts
 from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
 from walkback.proof.silent import (
     CATCHING,
@@ -49,6 +49,7 @@ from walkback.proof.silent import (
     called_functions,
     is_silent,
 )
+from walkback.proof.tallied import tally
 from walkback.proof.values import Verdict, Way, Why
 from walkback.proof.walks import Walks
 from walkback.symbols import SymbolIndex
@@ -135,12 +136,14 @@ class Prover:
         apart: bool = False,
         chain: bool = False,
         careless: U64 | None = None,
+        former: Scan | None = None,
     ) -> Proof:
         """The proof of a table; with the call frame information that it was made from, of all registers in that.
 
         `only` are the functions wanted, by the addresses in the image where they begin; if they are `apart`, no tables
         of jumps of others lead to them. With `chain` the verdicts are of `Chain`: what the frame pointer is, whatever
-        the table says of it. `careless` functions are known to keep no registers; others are found.
+        the table says of it. `careless` functions are known to keep no registers; others are found. What a `former`
+        proof has seen of ranges that are as they were is not read again.
         """
         names = self.names_of_careless(table)
         keep_none = self._go.careless(table.range_start)
@@ -157,12 +160,12 @@ class Prover:
             state = State(table.machine, kept_by_calls(table), sets.watched(table.machine), sets.saved())
             return Claims(sets, table.machine, source is not None), state
 
-        abi = _tally.as_entered(*judges(), len(sets))
+        abi = as_entered(*judges(), len(sets))
         first = ranges.first_row.clip(max=max(len(ranges.row_claims) - 1, 0))
         if len(ranges.row_offset):
             begins = (ranges.rows > 0) & (ranges.row_offset[first] == 0)
             ranges.is_entry = (begins & (abi[ranges.row_claims[first]] != 0)).astype(np.uint8)
-        known, ways, seen = self.look_at(table, ranges, sets, names)
+        known, ways, seen = self.look_at(table, ranges, sets, names, former)
         units = together(ranges, ways)
         ranges.leaps = spread(seen.leaps, units)
 
@@ -178,25 +181,27 @@ class Prover:
         # What leads to a part is found where the whole file is walked.
         has_parts = only is not None and not apart and are_parts(ranges, wanted != 0, self.name_at).any()
         walked = np.ones_like(wanted) if has_parts else wanted
-        verdicts, reasons, runs = _tally.tally(walks, ranges, units.first, walked)
+        found = tally(walks, ranges, units, walked)
         led_to, by_tables = walks.led_to(), walks.by_tables()
         parts = parts_among(self.elf, ranges, led_to)
         parts |= named_parts(ranges, led_to, by_tables[:, 1], self.name_at)
         ranges.is_entry[parts] = 0
         more = ways_to_parts(ranges, by_tables)
         if has_parts or parts.any() or len(more):  # once more, with these ranges as parts
-            units = together(ranges, np.concatenate((ways, more)))
-            ranges.leaps = spread(seen.leaps, units)
+            before, units = units, together(ranges, np.concatenate((ways, more)))
+            leaps, ranges.leaps = ranges.leaps, spread(seen.leaps, units)
+            again = walked_again(ranges, before, units, parts | (ranges.leaps != leaps))
             walks = Walks(walk, units)
-            verdicts, reasons, runs = _tally.tally(walks, ranges, units.first, wanted)
-        if careless is None and not chain and len(changed := returning_changed(runs, units, self.image, table.machine)):
-            return self.prove(table, source, only=only, apart=apart, careless=ranges.start[changed])
-        hidden = np.where(wanted != 0, ranges.hidden, 0)
-        verdicts[:, Verdict.UNKNOWN] += hidden
+            found = found.of((wanted != 0) & ~again).and_of(tally(walks, ranges, units, wanted & again), units)
+        runs, image = found.runs, self.image
+        if careless is None and not chain and len(changed := returning_changed(runs, units, image, table.machine)):
+            return self.prove(table, source, only=only, apart=apart, careless=ranges.start[changed], former=seen)
+        hidden, reasons = np.where(wanted != 0, ranges.hidden, 0), found.reasons
+        found.verdicts[:, Verdict.UNKNOWN] += hidden
         reasons[Why.OVERLAP] += hidden.sum()
         count = 0 if careless is None else int(are_among(careless, ranges.start[wanted != 0]).sum())
-        data = self.image.data
-        return Proof(table.machine, ranges, verdicts, reasons, runs, data, units, sets, walks.first, absent, count)
+        sums = found.verdicts, reasons, runs
+        return Proof(table.machine, ranges, *sums, image.data, units, sets, walks.first, absent, seen, count)
 
     def look_at(
         self, table: UnwindTable, ranges: Ranges, sets: ClaimSets, names: list[str], former: Scan | None = None

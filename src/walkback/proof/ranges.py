@@ -10,7 +10,7 @@ import numpy as np
 
 from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among, distinct, distinct_rows, runs
 from walkback.base.dataclass import dataclass
-from walkback.proof.values import Way
+from walkback.proof.values import UNCALLED, Way
 
 
 class Pieces(NamedTuple):
@@ -82,6 +82,16 @@ class Units:
         found[self.members] = np.repeat(np.arange(len(self.first) - 1), self.count)
         return found
 
+    def unchanged(self, former: I64, count: I64) -> Bools:
+        """Which have the same ranges as before: for each range the number of its unit then, or -1, and their counts."""
+        if not len(former):
+            return np.zeros(0, np.bool_)
+        former = former[self.members]
+        lowest = np.minimum.reduceat(former, self.first[:-1])
+        same: Bools = (lowest >= 0) & (lowest == np.maximum.reduceat(former, self.first[:-1]))
+        same[same] = count[lowest[same]] == self.count[same]
+        return same
+
 
 def in_pieces(size: I64, at_once: int, may_begin: Bools | None = None) -> list[slice]:
     """Ranges of these sizes in pieces of about this number of bytes, one behind the other.
@@ -136,6 +146,16 @@ def together(ranges: Ranges, ways: U64) -> Units:
     members = np.lexsort((ranges.start, roots)).astype(np.int64)
     begins = np.flatnonzero(np.diff(roots[members], prepend=-1))
     return Units(members, np.append(begins, count).astype(np.int64))
+
+
+def walked_again(ranges: Ranges, former: Units, units: Units, changed: Bools) -> Bools:
+    """Which ranges are in units that are not what they were: with other members, or with some that are `changed`.
+
+    What a range that nothing calls is taken for depends on the ranges that it jumps to, also by unread tables.
+    """
+    leaves = (ranges.is_entry == UNCALLED) & (ranges.leaps != 0)
+    same = units.unchanged(np.where(changed | leaves, -1, former.number), former.count)
+    return ~same[units.number]
 
 
 def range_at(ranges: Ranges, addresses: U64) -> I64:
