@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -135,7 +136,7 @@ class Proof:
 
     def range_of(self, address: int) -> int:
         """The number of the last range that begins at an address of the image or before it."""
-        return int(np.searchsorted(self.ranges.start, np.uint64(address), "right")) - 1
+        return bisect_right(self.ranges.start.data, address) - 1
 
     def code_at(self, address: int, size: int) -> bytes:
         """Bytes of a range."""

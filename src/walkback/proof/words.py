@@ -15,6 +15,7 @@ TITLES = {"cfa": "the CFA at", "ra": "the return address", "fp": "the frame poin
 
 _SIGNATURES = {0: SIGNED, KEY_B: SIGNED_BY_B}
 _SIGNATURES |= {one | OTHER_MODIFIER: f"{text} with another modifier than the CFA" for one, text in _SIGNATURES.items()}
+_OF_CALLER = frozenset({Known.CFA, Known.ENTRY, Known.SIGNED, Known.CONFLICT})
 UNCHANGED, LOST, NOT_KNOWN, CONFLICT = "unchanged", "lost", "not known", "different on different paths"
 OVERWRITTEN = "overwritten by the call"
 """Where a value is, if no rule finds it."""
@@ -31,6 +32,11 @@ class StateWords:
     """The values at places on the stack."""
     path: list[int]
     """The last jumps that led here for the first time."""
+
+    @property
+    def of_caller(self) -> list[int]:
+        """The value of each register that may say where the caller's values are, or that they are lost; 0 of others."""
+        return [value if value & KIND_MASK in _OF_CALLER else 0 for value in self.registers]
 
     def where(self, target: int) -> str:
         """Where the code has what the caller needs: the CFA, or the value that a register had at the entry."""

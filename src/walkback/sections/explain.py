@@ -128,6 +128,7 @@ class Words:
     def __init__(self, proof: Proof) -> None:
         self._proof = proof
         self._claims: dict[int, dict[int, str]] = {}
+        self._found: tuple[object, dict[str, str]] = None, {}
 
     def rules(self, number: int, address: int) -> dict[str, str]:
         """Where the table says that values are, at an address of a range."""
@@ -137,11 +138,17 @@ class Words:
         """Where the code has the CFA, the return address, and what the table claims besides."""
         if state is None:
             return {}
-        claims = self._claimed(number, address)
+        is_proved, claims = verdict is Verdict.PROVED, self._claimed(number, address)
+        known = is_proved, claims, state.of_caller, state.saved
+        if self._found[0] != known:  # most instructions change nothing of it
+            self._found = known, self._by_word(self._places(state, claims, is_proved=is_proved))
+        return self._found[1]
+
+    def _places(self, state: StateWords, claims: Mapping[int, str], *, is_proved: bool) -> dict[int, str]:
         found = {target: state.where(target) for target in dict.fromkeys((CFA_TARGET, self._proof.machine.ra, *claims))}
-        if verdict is Verdict.PROVED:  # a register may have its value at several places
+        if is_proved:  # a register may have its value at several places
             found |= {target: claims[target] for target, at in found.items() if at == UNCHANGED and target in claims}
-        return self._by_word(found)
+        return found
 
     def _claimed(self, number: int, address: int) -> dict[int, str]:
         row = self._proof.row_at(number, address)
