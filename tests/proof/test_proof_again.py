@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -86,5 +87,15 @@ def test_code_that_was_seen_is_not_read_again(
     found = one.prove(source.table, source)
     read: list[int] = []
     monkeypatch.setattr(_scan, "_scan", lambda _code, wanted, *_: read.append(len(wanted)))
-    assert _same(one.prove(source.table, source, former=found.seen), found)
+    assert _same(one.prove(source.table, source), found)
     assert read == [0]
+
+
+def test_other_ranges_are_read_from_the_beginning(prover: tuple[Prover, FrameSource]) -> None:
+    one, source = prover
+    table = source.table
+    columns = [name for name in (field.name for field in fields(table)) if name.startswith("range_")]
+    half = replace(table, **{name: getattr(table, name)[::2] for name in columns})
+    found = one.prove(half)
+    one.prove(table, source)
+    assert _same(one.prove(half), found)

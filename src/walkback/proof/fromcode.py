@@ -204,9 +204,9 @@ def _proved(prover: Prover, table: UnwindTable) -> UnwindTable:
 
     What is left out leads nowhere any more, so the rest of such a unit is proved again, until all of it is.
     """
-    only = seen = None
+    only = None
     for turn in range(1, _MOST_PROOFS + 1):
-        proof, former = prover.prove(table, only=only, apart=True, former=seen), len(table)
+        proof, former = prover.prove(table, only=only, apart=True), len(table)
         wrong = proof.verdicts[:, Verdict.WRONG] > 0
         doubtful = wrong | (proof.verdicts[:, Verdict.ASSUMED] > 0)
         unproved = proof.runs[proof.runs[:, 3] != Verdict.NOT_REACHED]
@@ -220,7 +220,7 @@ def _proved(prover: Prover, table: UnwindTable) -> UnwindTable:
         table = _without(prover, table, proof, unproved, out)
         if has_none.all() and not doubtful.any() and len(table) == former:
             break
-        only, seen = proof.ranges.start[changed], proof.seen
+        only = proof.ranges.start[changed]
     return table
 
 

@@ -11,7 +11,6 @@ from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U8, U64, Bools, distinct
 from walkback.base.dataclass import dataclass
 from walkback.proof import _tally
-from walkback.proof._scan import Scan
 from walkback.proof._walk import Walk
 from walkback.proof.ranges import Ranges, Units, range_at
 from walkback.proof.sets import ClaimSets
@@ -49,8 +48,6 @@ class Proof:
     walk: Walk
     absent: U64
     """Rows of an address and bytes, of the ranges whose code the file does not have."""
-    seen: Scan
-    """What a first look at the ranges found, for further proofs of the file."""
     careless: int = 0
     """How many ranges return with other values in callee-saved registers, by a convention of the file: no claim is made
     of what calls of them keep where the table says nothing of it."""

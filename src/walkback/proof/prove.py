@@ -35,7 +35,7 @@ from walkback.proof.known import KnownCode, known_code
 from walkback.proof.landings import arguments, by_range, landings
 from walkback.proof.patched import mark_ways, patched_ways, ways_between
 from walkback.proof.proof import Proof
-from walkback.proof.ranges import Ranges, range_at, spread, together, walked_again, ways_to_parts
+from walkback.proof.ranges import Ranges, have_all, range_at, spread, together, walked_again, ways_to_parts
 from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
 from walkback.proof.silent import (
     CATCHING,
@@ -69,6 +69,8 @@ class Prover:
         self.elf = elf
         self.sources = tuple(frame_sources(elf) if sources is None else sources)
         self.symbols = SymbolIndex(elf)
+        self._seen: Scan | None = None
+        """What the last proof has seen of the code."""
 
     @property
     def machine(self) -> Machine:
@@ -136,14 +138,12 @@ class Prover:
         apart: bool = False,
         chain: bool = False,
         careless: U64 | None = None,
-        former: Scan | None = None,
     ) -> Proof:
         """The proof of a table; with the call frame information that it was made from, of all registers in that.
 
         `only` are the functions wanted, by the addresses in the image where they begin; if they are `apart`, no tables
         of jumps of others lead to them. With `chain` the verdicts are of `Chain`: what the frame pointer is, whatever
-        the table says of it. `careless` functions are known to keep no registers; others are found. What a `former`
-        proof has seen of ranges that are as they were is not read again.
+        the table says of it. `careless` functions are known to keep no registers; others are found.
         """
         names = self.names_of_careless(table)
         keep_none = self._go.careless(table.range_start)
@@ -165,7 +165,10 @@ class Prover:
         if len(ranges.row_offset):
             begins = (ranges.rows > 0) & (ranges.row_offset[first] == 0)
             ranges.is_entry = (begins & (abi[ranges.row_claims[first]] != 0)).astype(np.uint8)
+        last = self._seen
+        former = last if last is not None and have_all(ranges, last.start, last.size) else None
         known, ways, seen = self.look_at(table, ranges, sets, names, former)
+        self._seen = seen
         units = together(ranges, ways)
         ranges.leaps = spread(seen.leaps, units)
 
@@ -195,13 +198,13 @@ class Prover:
             found = found.of((wanted != 0) & ~again).and_of(tally(walks, ranges, units, wanted & again), units)
         runs, image = found.runs, self.image
         if careless is None and not chain and len(changed := returning_changed(runs, units, image, table.machine)):
-            return self.prove(table, source, only=only, apart=apart, careless=ranges.start[changed], former=seen)
+            return self.prove(table, source, only=only, apart=apart, careless=ranges.start[changed])
         hidden, reasons = np.where(wanted != 0, ranges.hidden, 0), found.reasons
         found.verdicts[:, Verdict.UNKNOWN] += hidden
         reasons[Why.OVERLAP] += hidden.sum()
         count = 0 if careless is None else int(are_among(careless, ranges.start[wanted != 0]).sum())
         sums = found.verdicts, reasons, runs
-        return Proof(table.machine, ranges, *sums, image.data, units, sets, walks.first, absent, seen, count)
+        return Proof(table.machine, ranges, *sums, image.data, units, sets, walks.first, absent, count)
 
     def look_at(
         self, table: UnwindTable, ranges: Ranges, sets: ClaimSets, names: list[str], former: Scan | None = None
