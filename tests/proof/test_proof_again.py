@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
-from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -91,11 +90,35 @@ def test_code_that_was_seen_is_not_read_again(
     assert read == [0]
 
 
-def test_other_ranges_are_read_from_the_beginning(prover: tuple[Prover, FrameSource]) -> None:
-    one, source = prover
-    table = source.table
-    columns = [name for name in (field.name for field in fields(table)) if name.startswith("range_")]
-    half = replace(table, **{name: getattr(table, name)[::2] for name in columns})
-    found = one.prove(half)
-    one.prove(table, source)
-    assert _same(one.prove(half), found)
+OTHERWISE = {
+    "only the edges of a function": ("call g; nop; nop", [(0, 1), (7, 8), (16, 22)]),
+    "a function that is cut within an instruction": ("nop; nop; mov 0x909090(%rdi),%eax", [(0, 4), (4, 9), (16, 22)]),
+    "a function more": ("call g; nop; nop", [(0, 8), (16, 22), (32, 34)]),
+}
+"""Code of a function, and the ranges of a second table, whose rules are wrong."""
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_a_table_is_proved_as_if_there_were_no_other(name: str, tmp_path: Path) -> None:
+    code, ranges = OTHERWISE[name]
+    text = (
+        ".type f,@function; f: .cfi_startproc; {0}; ret; .cfi_endproc; .balign 16; g: .cfi_startproc;"
+        ".cfi_def_cfa_offset 16; nop; nop; pop %rax; push %rax; pop %rax; ret; .cfi_endproc; .balign 16; h: jmp f+5;"
+        ".section .debug_frame; c: .long 1f-0f; 0: .long -1; .byte 1,0; .uleb128 1; .sleb128 -8; .byte 16,12,7,8;"
+        ".balign 8; 1:; {1} .text;"
+    )
+    entry = ".long 3f-2f; 2: .long c; .quad f+{0},{1}; .byte 14,16; .balign 8; 3:;"
+    entries = "".join(entry.format(begin, end - begin) for begin, end in ranges)
+    path = tmp_path / "f.o"
+    lines = text.format(code, entries).replace(";", "\n").encode()
+    subprocess.run(["as", "-o", path, "-"], input=lines, check=True)
+    one = Prover(ElfFile(path))
+    proofs = [one.prove(source.table, source) for source in one.sources]
+    assert len(proofs) == 2
+    for source, found in zip(one.sources, proofs, strict=True):
+        alone = Prover(one.elf).prove(source.table, source)
+        assert _same(found, alone)
+        for place in [row[0] for unit in range(len(alone.units.count)) for row in alone.instructions(unit)]:
+            unit = alone.unit_of(int(place))
+            assert unit is not None
+            assert found.states_at(unit, [place]) == alone.states_at(unit, [place])

@@ -12,14 +12,14 @@ if cython.compiled:
     from cython.cimports.walkback.proof._claims import Claims
     from cython.cimports.walkback.proof._state import State
     from cython.cimports.walkback.proof._walk import Walk
-    from cython.cimports.walkback.proof.values import Verdict, Why
+    from cython.cimports.walkback.proof.values import MOST_RUNS, Verdict, Why
 else:
     from walkback.base.growing import Growing
     from walkback.code.effects import Flow
     from walkback.proof._claims import Claims
     from walkback.proof._state import State
     from walkback.proof._walk import Walk
-    from walkback.proof.values import Verdict, Why
+    from walkback.proof.values import MOST_RUNS, Verdict, Why
 
 _VERDICTS = cython.declare(cython.int, 6)
 """Those of `Verdict` or of `Chain`."""
@@ -30,8 +30,6 @@ _REASON = cython.declare(cython.Py_ssize_t, 3)
 _LONGEST_PATH = cython.declare(cython.int, 64)
 _WIDTH = cython.declare(cython.Py_ssize_t, 5)
 """A run has a range, an address, bytes, a verdict, and a cause: the register that is wrong, or why it is not known."""
-_MOST = cython.declare(cython.Py_ssize_t, 1 << 20)
-"""Runs of a file that are kept; the last half of them only of what is wrong."""
 
 
 def as_entered(claims, state, count):
@@ -53,15 +51,15 @@ def _as_entered(claims: Claims, state: State, found: cython.uchar[::1]):
 def tally(walks, ranges, unit_first, wanted):
     """Walk through all units: the bytes of each range by verdict, rows of them by reason, and runs not proved."""
     verdicts = np.zeros((len(ranges.start), _VERDICTS), np.int64)
-    some = {}
+    counts = {}
 
     def tallied(walk, piece):
         first, end = piece
         reasons, runs = Growing(_REASON), Growing(_WIDTH)
         _tally(walk, unit_first[first : end + 1], wanted, verdicts, np.zeros(_REASONS, np.int64), reasons, runs)
         # Those of later pieces may have been kept already, so that only some of all are left in the end.
-        rows = kept(runs.rows(), sum(count for before, count in some.copy().items() if before < first))
-        some[first] = len(rows)
+        rows = kept(runs.rows(), sum(count for before, count in counts.copy().items() if before < first))
+        counts[first] = len(rows)
         return reasons.rows(), rows
 
     reasons, runs = joined(walks.each(tallied), (_REASON, _WIDTH))
@@ -70,9 +68,9 @@ def tally(walks, ranges, unit_first, wanted):
 
 def kept(rows, before=0):
     """Those of the runs that are kept when there are some already."""
-    some = max(_MOST // 2 - before, 0)
+    some = max(MOST_RUNS // 2 - before, 0)
     rest = rows[some:]
-    return np.concatenate((rows[:some], rest[rest[:, 3] == Verdict.WRONG]))[: max(_MOST - before, 0)]
+    return np.concatenate((rows[:some], rest[rest[:, 3] == Verdict.WRONG]))[: max(MOST_RUNS - before, 0)]
 
 
 @takes_views
@@ -204,7 +202,7 @@ def _add(
 ) -> cython.int:
     """Add an instruction to the runs, to the last one if it goes on there."""
     last: cython.Py_ssize_t = found.used - _WIDTH
-    most: cython.Py_ssize_t = _MOST if verdict == Verdict.WRONG else _MOST // 2
+    most: cython.Py_ssize_t = MOST_RUNS if verdict == Verdict.WRONG else MOST_RUNS // 2
     if last >= 0 and found.numbers[last] == number and found.numbers[last + 1] + found.numbers[last + 2] == address:
         if found.numbers[last + 3] == verdict and found.numbers[last + 4] == cause:
             found.numbers[last + 2] += size

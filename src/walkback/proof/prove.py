@@ -15,7 +15,7 @@ from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, layout, machine_of
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code
-from walkback.proof._scan import Scan, bits_at, mark_targets, scan
+from walkback.proof._scan import Scan, bits_at, is_same, mark_targets, scan
 from walkback.proof._state import State
 from walkback.proof._tally import as_entered
 from walkback.proof._walk import Walk
@@ -35,7 +35,7 @@ from walkback.proof.known import KnownCode, known_code
 from walkback.proof.landings import arguments, by_range, landings
 from walkback.proof.patched import mark_ways, patched_ways, ways_between
 from walkback.proof.proof import Proof
-from walkback.proof.ranges import Ranges, have_all, range_at, spread, together, walked_again, ways_to_parts
+from walkback.proof.ranges import Ranges, range_at, spread, together, walked_again, ways_to_parts
 from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
 from walkback.proof.silent import (
     CATCHING,
@@ -165,8 +165,7 @@ class Prover:
         if len(ranges.row_offset):
             begins = (ranges.rows > 0) & (ranges.row_offset[first] == 0)
             ranges.is_entry = (begins & (abi[ranges.row_claims[first]] != 0)).astype(np.uint8)
-        last = self._seen
-        former = last if last is not None and have_all(ranges, last.start, last.size) else None
+        former = self._seen if self._seen is not None and is_same(ranges, self._seen) else None
         known, ways, seen = self.look_at(table, ranges, sets, names, former)
         self._seen = seen
         units = together(ranges, ways)
@@ -191,19 +190,23 @@ class Prover:
         ranges.is_entry[parts] = 0
         more = ways_to_parts(ranges, by_tables)
         if has_parts or parts.any() or len(more):  # once more, with these ranges as parts
-            before, units = units, together(ranges, np.concatenate((ways, more)))
-            leaps, ranges.leaps = ranges.leaps, spread(seen.leaps, units)
-            again = walked_again(ranges, before, units, parts | (ranges.leaps != leaps))
+            former_units, former_leaps = units, ranges.leaps
+            units = together(ranges, np.concatenate((ways, more)))
+            ranges.leaps = spread(seen.leaps, units)
+            again = walked_again(ranges, former_units, units, parts | (ranges.leaps != former_leaps))
+            if has_parts or not found.has_all_runs:
+                again[:] = True
             walks = Walks(walk, units)
             found = found.of((wanted != 0) & ~again).and_of(tally(walks, ranges, units, wanted & again), units)
         runs, image = found.runs, self.image
         if careless is None and not chain and len(changed := returning_changed(runs, units, image, table.machine)):
             return self.prove(table, source, only=only, apart=apart, careless=ranges.start[changed])
-        hidden, reasons = np.where(wanted != 0, ranges.hidden, 0), found.reasons
-        found.verdicts[:, Verdict.UNKNOWN] += hidden
+        hidden = np.where(wanted != 0, ranges.hidden, 0)
+        verdicts, reasons = found.verdicts, found.reasons
+        verdicts[:, Verdict.UNKNOWN] += hidden
         reasons[Why.OVERLAP] += hidden.sum()
         count = 0 if careless is None else int(are_among(careless, ranges.start[wanted != 0]).sum())
-        sums = found.verdicts, reasons, runs
+        sums = verdicts, reasons, runs
         return Proof(table.machine, ranges, *sums, image.data, units, sets, walks.first, absent, count)
 
     def look_at(

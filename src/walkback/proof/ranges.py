@@ -148,19 +148,12 @@ def together(ranges: Ranges, ways: U64) -> Units:
     return Units(members, np.append(begins, count).astype(np.int64))
 
 
-def have_all(ranges: Ranges, start: U64, size: I64) -> bool:
-    """Whether the code of ranges with these starts and sizes is in other ranges, perhaps cut into smaller ones."""
-    ends, end = ranges.start + ranges.size.astype(np.uint64), start + size.astype(np.uint64)
-    return bool((are_among(start, ranges.start) & are_among(end, ends)).all())
-
-
 def walked_again(ranges: Ranges, former: Units, units: Units, changed: Bools) -> Bools:
     """Which ranges are in units that are not what they were: with other members, or with some that are `changed`.
 
-    What a range that nothing calls is taken for depends on the ranges that it jumps to, also by unread tables.
+    What a range that nothing calls is taken for depends on those that it jumps to.
     """
-    leaves = (ranges.is_entry == UNCALLED) & (ranges.leaps != 0)
-    same = units.unchanged(np.where(changed | leaves, -1, former.number), former.count)
+    same = units.unchanged(np.where(changed | (ranges.is_entry == UNCALLED), -1, former.number), former.count)
     return ~same[units.number]
 
 

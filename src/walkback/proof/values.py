@@ -24,6 +24,8 @@ LEFT = 2
 """Control leaves it while the stack pointer may be on another stack."""
 WALKED = 255
 """In the place of a `Trust`: of a way that was put off, and taken in the end."""
+MOST_RUNS = 1 << 20
+"""Runs of a file that are kept; the last half of them only of what is wrong."""
 BEGINS = 1
 """An instruction begins at a place."""
 LABEL = 2
