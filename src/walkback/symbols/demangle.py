@@ -33,6 +33,10 @@ _SWIFT_ELSEWHERE = "/usr/libexec/swift/bin"
 _VERSION = re.compile(r"(?<=[\w.$])@@?(?!plt\b)[\w.+-]+$")
 _TEMPLATE_MARKS = re.compile(r"[<>]|\boperator\b")
 
+_PATH = re.compile(r"(?:[a-z_]\w*::)*~?([a-z_]\w*)", re.ASCII | re.IGNORECASE)
+_STREAMS = ("istream", "ostream", "iostream")
+_ABBREVIATED = {"allocator", "string", "basic_string", *_STREAMS, *(f"basic_{one}" for one in _STREAMS)}
+
 _CLONE_KINDS = "(?:cold|constprop|isra|llvm|lto_priv|part|warm)"
 _CLONE_SUFFIX = re.compile(rf"(?:\.{_CLONE_KINDS}(?:\.\d+)*|\s?\[clone \.{_CLONE_KINDS}(?:\.\d+)*\])+$")
 
@@ -62,6 +66,18 @@ def is_called(name: str, wanted: str) -> bool:
         return False
     forms = (name, without_parameters(name), _without_its_result(name))
     return any((shortened(form) if short else form).replace(" ", "") == wanted for form in forms)
+
+
+def spelled_out(shown: str) -> str:
+    """What all mangled names have in them that are shown so: the last name of a path, or nothing.
+
+    C++ abbreviates operators and some classes of its library, whose constructors are called as they are.
+
+    >>> spelled_out("Queue::push"), spelled_out("Queue::~Queue"), spelled_out("operator new"), spelled_out("run(int)")
+    ('push', 'Queue', '', '')
+    """
+    path = _PATH.fullmatch(shown)
+    return path[1] if path and not path[1].startswith("operator") and path[1] not in _ABBREVIATED else ""
 
 
 def without_clone(name: str) -> str:

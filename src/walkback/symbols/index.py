@@ -24,7 +24,7 @@ import numpy as np
 
 from walkback.base.arrays import distinct, ends_of, ranked
 from walkback.elf import DEBUG_ROOTS, FileSearch
-from walkback.symbols.demangle import demangle, is_called, is_mangled
+from walkback.symbols.demangle import demangle, is_called, is_mangled, spelled_out
 from walkback.symbols.holders import LastAbove
 from walkback.symbols.tables import CODE_SYMBOLS, LABEL_RANK, code_symbols, symbol_tables
 
@@ -155,11 +155,11 @@ class SymbolIndex:
 
     def lookup_shown(self, shown: str) -> list[tuple[int, int]]:
         """The same by a demangled name, `run(int)`, or by one without parameters, `run`, or without arguments."""
-        wanted = shown.replace(" ", "")
+        wanted, part = shown.replace(" ", ""), spelled_out(shown)
         found: set[tuple[int, int]] = set()
         for elf, strtab, ours in self._by_table():
             names = elf.strings(strtab, ours["name_offset"].tolist())
-            rows = [row for row, name in enumerate(names) if is_mangled(name)]
+            rows = [row for row, name in enumerate(names) if part in name and is_mangled(name)]
             for row, name in zip(rows, demangle([names[row] for row in rows], parameters=True), strict=True):
                 if is_called(name, wanted):
                     found.add((int(ours["section"][row]), int(ours["value"][row])))
