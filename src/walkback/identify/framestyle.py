@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
@@ -104,13 +105,13 @@ def _votes(frames: Frames) -> tuple[int, int]:
     return gcc, llvm
 
 
-def _vote_amd64(letters: str, _: list[int]) -> Style | None:
+def _vote_amd64(letters: str, _: Sequence[int]) -> Style | None:
     if _GCC_AMD64.match(letters):
         return "GCC"
     return "LLVM" if _LLVM_AMD64.match(letters) else None
 
 
-def _vote_s390x(letters: str, registers: list[int]) -> Style | None:
+def _vote_s390x(letters: str, registers: Sequence[int]) -> Style | None:
     if _GCC_S390X.match(letters):
         return "GCC"
     first = registers[: len(letters[1:]) - len(letters[1:].lstrip("O"))]
@@ -118,7 +119,8 @@ def _vote_s390x(letters: str, registers: list[int]) -> Style | None:
     return "LLVM" if letters.startswith("AO") and gaps else None
 
 
-def _letters(program: bytes) -> tuple[str, list[int]]:
+@lru_cache(maxsize=1 << 12)  # short ones are those of many functions
+def _letters(program: bytes) -> tuple[str, Sequence[int]]:
     """The instructions, one letter each, up to one that is not known; and the registers that are saved, in order."""
     letters: list[str] = []
     registers: list[int] = []
@@ -141,7 +143,7 @@ def _letters(program: bytes) -> tuple[str, list[int]]:
                 if operands[:1] == "r":
                     registers.append(program[place])
                 place = _skip(program, place, operands)
-    return "".join(letters), registers
+    return "".join(letters), tuple(registers)
 
 
 def _skip(program: bytes, place: int, operands: str) -> int:
