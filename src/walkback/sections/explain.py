@@ -142,7 +142,7 @@ class Words:
         known = is_proved, claims, state.of_caller, state.saved
         if self._found[0] != known:  # most instructions change nothing of it
             self._found = known, self._by_word(self._places(state, claims, is_proved=is_proved))
-        return self._found[1]
+        return dict(self._found[1])
 
     def _places(self, state: StateWords, claims: Mapping[int, str], *, is_proved: bool) -> dict[int, str]:
         found = {target: state.where(target) for target in dict.fromkeys((CFA_TARGET, self._proof.machine.ra, *claims))}
