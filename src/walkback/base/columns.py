@@ -133,7 +133,8 @@ class ColumnRecord(Columnar):
         return cls(**columns, **{name: np.ascontiguousarray(value, types[name]) for name, value in known.items()})
 
     def __len__(self) -> int:
-        return len(getattr(self, fields(self)[0].name))
+        first = next(iter(self.__dataclass_fields__))  # `fields` makes a list of all each time
+        return len(getattr(self, first))
 
     def columns(self) -> NamedColumns:
         """The columns by their names."""
