@@ -166,6 +166,7 @@ class Prover:
             begins = (ranges.rows > 0) & (ranges.row_offset[first] == 0)
             ranges.is_entry = (begins & (abi[ranges.row_claims[first]] != 0)).astype(np.uint8)
         former = self._seen if self._seen is not None and is_same(ranges, self._seen) else None
+        self._seen = None
         known, ways, seen = self.look_at(table, ranges, sets, names, former)
         self._seen = seen
         units = together(ranges, ways)

@@ -48,6 +48,7 @@ def verify(source: Input, *, table: str | None = None, function: str | None = No
             for one in verified_tables(elf, table=table, function=function):
                 some = True
                 yield one
+                del one  # the next one needs its memory
             has_go = has_go or (not some and is_go(elf) and go_source(elf) is not None)
         except WalkbackError as error:
             errors.append(error.within(file=elf.name))
@@ -101,6 +102,7 @@ def verified_tables(
     stretches = None if function is None else _named(prover, function)
     for verified, _ in _verified_tables(prover, table, stretches):
         yield verified
+        del verified  # the next one needs its memory
 
 
 def _verified_tables(
@@ -124,8 +126,8 @@ def _verified_tables(
     for name, unwind, source in sources:
         only = np.zeros(0, np.uint64) if stretches is None else _described(prover, unwind, stretches)
         if stretches is None or len(only):
-            proof = prover.prove(unwind, source, only=None if stretches is None else only)
-            yield Verified(elf, name, proof, prover), only
+            wanted = None if stretches is None else only
+            yield Verified(elf, name, prover.prove(unwind, source, only=wanted), prover), only
 
 
 def mismatches_at(elf: ElfFile, addresses: U64) -> Iterator[Mismatch]:

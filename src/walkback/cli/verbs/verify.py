@@ -129,6 +129,7 @@ def _verify(file: str, table: str | None, function: str | None, limit: int, *, a
                 print_undescribed(verified.undescribed, limit)
         if verified.wrong:
             status = EXIT_FINDINGS
+        del verified  # the next one needs its memory
     return _Printed(status, tables)
 
 
