@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
@@ -105,13 +104,13 @@ def _votes(frames: Frames) -> tuple[int, int]:
     return gcc, llvm
 
 
-def _vote_amd64(letters: str, _: Sequence[int]) -> Style | None:
+def _vote_amd64(letters: str, _: list[int]) -> Style | None:
     if _GCC_AMD64.match(letters):
         return "GCC"
     return "LLVM" if _LLVM_AMD64.match(letters) else None
 
 
-def _vote_s390x(letters: str, registers: Sequence[int]) -> Style | None:
+def _vote_s390x(letters: str, registers: list[int]) -> Style | None:
     if _GCC_S390X.match(letters):
         return "GCC"
     first = registers[: len(letters[1:]) - len(letters[1:].lstrip("O"))]
@@ -119,8 +118,7 @@ def _vote_s390x(letters: str, registers: Sequence[int]) -> Style | None:
     return "LLVM" if letters.startswith("AO") and gaps else None
 
 
-@lru_cache(maxsize=1 << 12)  # short ones are those of many functions
-def _letters(program: bytes) -> tuple[str, Sequence[int]]:
+def _letters(program: bytes) -> tuple[str, list[int]]:
     """The instructions, one letter each, up to one that is not known; and the registers that are saved, in order."""
     letters: list[str] = []
     registers: list[int] = []
@@ -143,7 +141,7 @@ def _letters(program: bytes) -> tuple[str, Sequence[int]]:
                 if operands[:1] == "r":
                     registers.append(program[place])
                 place = _skip(program, place, operands)
-    return "".join(letters), tuple(registers)
+    return "".join(letters), registers
 
 
 def _skip(program: bytes, place: int, operands: str) -> int:
