@@ -65,8 +65,10 @@ def test_few_units_are_walked_again(prover: tuple[Prover, FrameSource], monkeypa
     everything: list[Bools] = []
     _noted(everything, np.ones_like, monkeypatch)
     assert _same(one.prove(source.table, source), found)
-    assert len(few) == len(everything) == 1
-    assert 0 < few[0].sum() < len(few[0]) / 10
+    assert len(few) == len(everything)
+    assert all(again.sum() < len(again) / 4 for again in few)
+    if one.elf.is_relocatable:  # whether a library has such parts depends on its version
+        assert [int(again.sum()) for again in few] == [3]
 
 
 def test_some_functions_are_proved_with_parts_as_with_all(prover: tuple[Prover, FrameSource]) -> None:

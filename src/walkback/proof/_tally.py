@@ -25,7 +25,7 @@ _VERDICTS = cython.declare(cython.int, 6)
 """Those of `Verdict` or of `Chain`."""
 _REASONS = cython.declare(cython.int, 18)
 """Those of `Why`."""
-_REASON = cython.declare(cython.Py_ssize_t, 3)
+_REASON_WIDTH = cython.declare(cython.Py_ssize_t, 3)
 """Numbers of a row with a reason: a range, a `Why`, and bytes."""
 _LONGEST_PATH = cython.declare(cython.int, 64)
 _WIDTH = cython.declare(cython.Py_ssize_t, 5)
@@ -55,19 +55,19 @@ def tally(walks, ranges, unit_first, wanted):
 
     def tallied(walk, piece):
         first, end = piece
-        reasons, runs = Growing(_REASON), Growing(_WIDTH)
+        reasons, runs = Growing(_REASON_WIDTH), Growing(_WIDTH)
         _tally(walk, unit_first[first : end + 1], wanted, verdicts, np.zeros(_REASONS, np.int64), reasons, runs)
         # Those of later pieces may have been kept already, so that only some of all are left in the end.
         rows = kept(runs.rows(), sum(count for before, count in counts.copy().items() if before < first))
         counts[first] = len(rows)
         return reasons.rows(), rows
 
-    reasons, runs = joined(walks.each(tallied), (_REASON, _WIDTH))
+    reasons, runs = joined(walks.each(tallied), (_REASON_WIDTH, _WIDTH))
     return verdicts, reasons, kept(runs)
 
 
 def kept(rows, before=0):
-    """Those of the runs that are kept when there are some already."""
+    """Those of the runs that are kept if `before` of them are kept already."""
     some = max(MOST_RUNS // 2 - before, 0)
     rest = rows[some:]
     return np.concatenate((rows[:some], rest[rest[:, 3] == Verdict.WRONG]))[: max(MOST_RUNS - before, 0)]

@@ -195,7 +195,7 @@ class Prover:
             units = together(ranges, np.concatenate((ways, more)))
             ranges.leaps = spread(seen.leaps, units)
             again = walked_again(ranges, former_units, units, parts | (ranges.leaps != former_leaps))
-            if has_parts or not found.has_all_runs:
+            if has_parts or not found.has_all_runs:  # of those that are wanted some runs may have found no room
                 again[:] = True
             walks = Walks(walk, units)
             found = found.of((wanted != 0) & ~again).and_of(tally(walks, ranges, units, wanted & again), units)
