@@ -88,8 +88,8 @@ class UnwindTable(Spans, Columnar):
         """How many rows of each range have a chosen rule; `chosen` has an element for each of `rules`."""
         if not chosen.any():
             return np.zeros(len(self), np.int64)
-        sums = np.concatenate(([0], np.cumsum(chosen[self.row_rule])))
-        counts: I64 = sums[self.range_first_row + self.range_rows] - sums[self.range_first_row]
+        rows, first = np.flatnonzero(chosen[self.row_rule]), self.range_first_row
+        counts: I64 = np.searchsorted(rows, first + self.range_rows) - np.searchsorted(rows, first)
         return counts
 
     def find(self, pc: int, *, section: int = -1) -> Found | None:
