@@ -126,11 +126,7 @@ def encode_rows(out, position, rows, width, row_start, row_shape, shape_bytes, s
     Shape s is `shape_bytes[shape_first[s]:shape_first[s + 1]]`. Returns the number of the first row whose start does
     not fit its width, or -1.
     """
-    # The first bytes of each shape as a number, to be written at once.
     heads = np.zeros(len(shape_first) - 1, np.uint64)
-    for i in range(8):
-        longer = np.flatnonzero(np.diff(shape_first) > i)
-        heads[longer] |= shape_bytes[shape_first[longer] + i].astype(np.uint64) << np.uint64(8 * i)
     return _encode(out, position, rows, width, row_start, row_shape, shape_bytes, shape_first, heads, big)
 
 
@@ -144,7 +140,7 @@ def _encode(
     row_shape: cython.const[cython.uint][::1],
     shape_bytes: cython.const[cython.uchar][::1],
     shape_first: cython.const[cython.longlong][::1],
-    heads: cython.const[cython.ulonglong][::1],
+    heads: cython.ulonglong[::1],
     big: cython.bint,
 ):
     f: cython.Py_ssize_t
@@ -153,6 +149,11 @@ def _encode(
     row: cython.Py_ssize_t = 0
     wrong: cython.Py_ssize_t = -1
     with cython.nogil:
+        for row in range(heads.shape[0]):
+            # The first bytes of a shape as a number, to be written at once.
+            for i in range(min(8, shape_first[row + 1] - shape_first[row])):
+                heads[row] |= cython.cast(cython.ulonglong, shape_bytes[shape_first[row] + i]) << (8 * i)
+        row = 0
         for f in range(position.shape[0]):
             if wrong >= 0:
                 break

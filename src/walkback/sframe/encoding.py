@@ -6,6 +6,7 @@ value that its field cannot hold raises `InexpressibleError`.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -80,17 +81,22 @@ def _put(out: U8, position: int, part: npt.NDArray[np.generic]) -> None:
 def header_entry(section: Section) -> npt.NDArray[np.generic]:
     """The header as it is on disk."""
     header = np.zeros(1, layout.header_dtype(section.byteorder))
-    for name in header.dtype.names or ():
-        value = layout.MAGIC if name == "magic" else getattr(section, name)
-        _fill(header, name, np.array([value], np.int64))
+    names = header.dtype.names or ()
+    values = tuple(layout.MAGIC if name == "magic" else getattr(section, name) for name in names)
+    with suppress(OverflowError):
+        header[0] = values
+    if header[0].item() != values:
+        for name, value in zip(names, values, strict=True):
+            _fill(header, name, np.array([value], np.int64))
     return header
 
 
 def _fill(table: npt.NDArray[np.void], name: str, column: npt.NDArray[np.generic]) -> None:
     """Set a column, or name the first entry whose value the field cannot hold."""
     table[name] = column.astype(table.dtype[name])
-    wrong = np.flatnonzero(table[name] != column)
-    if len(wrong):
+    unlike = table[name] != column
+    if unlike.any():
+        wrong = np.flatnonzero(unlike)
         size = 8 * table.dtype[name].itemsize
         where = f"function {wrong[0]}: " if len(table) > 1 else ""
         raise InexpressibleError(f"{where}{name} {column[wrong[0]]} does not fit into {size} bits", rule="field-range")
