@@ -21,7 +21,7 @@ from walkback.elf import ElfFile
 from walkback.sections.derive import derive
 from walkback.sections.size import Parts
 from walkback.sections.size import size as measure
-from walkback.sections.size.parts import parts_of
+from walkback.sections.size.parts import parts_of, parts_of_built
 from walkback.sframe.building import build
 from walkback.sframe.decoding import decode
 from walkback.sframe.encoding import encode
@@ -171,6 +171,13 @@ def test_functions_that_share_rows_have_them_counted_once(version: int) -> None:
     assert shared.other > 0
     assert (shared.header, shared.index, shared.padding) == (alone.header, alone.index, alone.padding)
     assert shared.info < alone.info
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_parts_of_what_was_built_are_those_of_its_bytes(program: Path, version: int) -> None:
+    made = derive(program, version=version)
+    assert len(made.section.functions) > 1
+    assert parts_of_built(made.section) == parts_of(decode(made.contents, address=made.section.address))
 
 
 def test_cut_off_rows_are_counted_as_far_as_they_go() -> None:

@@ -25,12 +25,12 @@ from walkback.graft import planned_address
 from walkback.packages.found import found_one
 from walkback.sections.reading import ReadTables, Tables, read_tables
 from walkback.sections.shares import Share, ShareObject
-from walkback.sframe.building import Built, build
+from walkback.sframe.building import Built, build_planned
 from walkback.sframe.consumers import consumer_named, version_for
 from walkback.sframe.decoding import decode
 from walkback.sframe.encoding import encode
 from walkback.sframe.fitting import fit
-from walkback.sframe.planning import Refused
+from walkback.sframe.planning import Codings, Plan, Refused, plan_of
 from walkback.sframe.relocations import section_relocations
 from walkback.sframe.rules import to_table as sframe_table
 from walkback.sframe.section import Section
@@ -267,8 +267,9 @@ def derive_from(
     consumer: str | None = None,
     verify: bool = False,
     repair: bool = False,
+    codings: Codings | None = None,
 ) -> Derived:
-    """Make the section that says what was read; the arguments are those of `derive`."""
+    """Make the section that says what was read; the arguments are those of `derive` and of `plan_of`."""
     elf = read.sources[0].elf
     target = None if consumer is None else consumer_named(consumer)
     if target is not None and not target.walks and not elf.is_relocatable:
@@ -279,7 +280,8 @@ def derive_from(
 
         said, wrong, mended = righted(elf, said, repair=repair)
     fitted = fit(said, target, [elf], dict.fromkeys(wrong, _CONTRADICTED))
-    built = _build(elf, fitted.table, version_for(version, target), address, read.as_written)
+    plan = plan_of(fitted.table, version_for(version, target), codings)
+    built = _build(elf, plan, address, read.as_written)
     refused = {int(fitted.kept[one.range]): _reason(read, fitted.table, one) for one in built.refused}
     unwanted = {index: {"code": "unwanted", "reason": reason} for index, reason in fitted.unwanted.items()}
     return Derived(
@@ -302,16 +304,16 @@ def _about_pointers(read: ReadTables) -> list[str]:
     return [f"{functions} of Go may lose the frame pointer; SFrame cannot say so, and Go does not need it"]
 
 
-def _build(elf: ElfFile, table: UnwindTable, version: int, address: int | None, as_written: bool) -> Built:
+def _build(elf: ElfFile, plan: Plan, address: int | None, as_written: bool) -> Built:
     """The section for its place, which can depend on its size."""
+    by_pointer = plan.version < 3 and not as_written and not plan.table.frameless().any()
 
     def at(place: int) -> Built:
-        return build(
-            table,
-            version=version,
+        return build_planned(
+            plan,
             byteorder=elf.byteorder,
             address=place,
-            frame_pointer=version < 3 and not as_written and not table.frameless().any(),
+            frame_pointer=by_pointer,
             leave_out=True,
             width_by_size=as_written,
             linked=not elf.is_relocatable,

@@ -62,6 +62,31 @@ def build(
     >>> built.section.version, len(walkback.sframe.encode(built.section))
     (2, 116)
     """
+    return build_planned(
+        plan_of(table, version),
+        pcrel=pcrel,
+        byteorder=byteorder,
+        address=address,
+        frame_pointer=frame_pointer,
+        leave_out=leave_out,
+        width_by_size=width_by_size,
+        linked=linked,
+    )
+
+
+def build_planned(
+    plan: Plan,
+    *,
+    pcrel: bool | None = None,
+    byteorder: ByteOrder | None = None,
+    address: int = 0,
+    frame_pointer: bool = False,
+    leave_out: bool = False,
+    width_by_size: bool = False,
+    linked: bool | None = None,
+) -> Built:
+    """Make the section of a table that was planned; the arguments are those of `build`."""
+    table, version = plan.table, plan.version
     if byteorder is not None:
         check_byteorder(byteorder)
     check_address(address)
@@ -70,7 +95,6 @@ def build(
         linked = not placed.any()
     if not np.all(placed != linked):
         raise ArgumentError("ranges with absolute addresses and ranges in text sections do not go into one section")
-    plan = plan_of(table, version)
     plan.width_by_size = width_by_size
     flags = layout.F_FDE_FUNC_START_PCREL if (version > 1 if pcrel is None else pcrel) else 0
     flags |= layout.F_FRAME_POINTER if frame_pointer else 0

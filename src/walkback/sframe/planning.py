@@ -5,14 +5,16 @@ A range gets default rows if they can say all its rules, else (version 3) flex r
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from walkback.base.arch import AARCH64, S390X, Machine
-from walkback.base.arrays import I64, Bools, first_of_each
+from walkback.base.arrays import Bools, first_of_each, runs
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import InexpressibleError
 from walkback.sframe import layout
-from walkback.sframe.words import Coding, Refusal, default_coding, flex_coding
+from walkback.sframe.words import Coding, Refusal, default_coding, flex_coding, without_outermost
 from walkback.table.rule import REASON_WORDS, PartKind, Reason
 from walkback.table.table import UnwindTable
 
@@ -53,9 +55,34 @@ class Plan:
     version: int
     default: Coding
     flex: Coding | None
+    """In version 3, if default rows cannot say all ranges."""
     is_flex: Bools
     """For each range."""
+    is_refused: Bools
+    """Which ranges have a row that cannot be said."""
     width_by_size: bool = False
+
+
+class Codings:
+    """How the rules of a table are coded, worked out once for sections of several versions."""
+
+    def __init__(self, table: UnwindTable) -> None:
+        self.table = table
+        self._default: dict[bool, Coding] = {}
+
+    def default(self, version: int) -> Coding:
+        """As default rows."""
+        rules, machine = self.table.rules, self.table.machine
+        register_words = machine is S390X and version == 2
+        if register_words not in self._default:
+            self._default[register_words] = default_coding(rules, machine, register_words=register_words)
+        coding = self._default[register_words]
+        return without_outermost(coding, rules) if version == 1 else coding
+
+    @cached_property
+    def flex(self) -> Coding:
+        """As flex rows."""
+        return flex_coding(self.table.rules, self.table.machine)
 
 
 def refusals(table: UnwindTable, version: int) -> list[Refused]:
@@ -70,18 +97,21 @@ def refusals(table: UnwindTable, version: int) -> list[Refused]:
     return refusals_of(plan_of(table, version))
 
 
-def plan_of(table: UnwindTable, version: int) -> Plan:
-    """Choose how each range is coded."""
+def plan_of(table: UnwindTable, version: int, codings: Codings | None = None) -> Plan:
+    """Choose how each range is coded. `codings` are those of the table, if they are known."""
     if version not in layout.VERSIONS:
         raise InexpressibleError(f"version {version} is not known; versions 1, 2 and 3 are", rule="header-version")
     if version == 1 and table.machine is S390X:
         raise InexpressibleError("version 1 does not know s390x", rule="header-abi")
-    default = default_coding(table.rules, table.machine, version)
-    flex = flex_coding(table.rules, table.machine) if version == 3 else None
+    if codings is None or codings.table is not table:
+        codings = Codings(table)
+    default = codings.default(version)
+    refused = table.rows_where(default.refusal != 0) > 0
+    flex = codings.flex if version == 3 and refused.any() else None
     is_flex = np.zeros(len(table), np.bool_)
     if flex is not None:
-        is_flex = (table.rows_where(default.refusal != 0) > 0) & (table.rows_where(flex.refusal != 0) == 0)
-    return Plan(table, table.machine, version, default, flex, is_flex)
+        is_flex = refused & (table.rows_where(flex.refusal != 0) == 0)
+    return Plan(table, table.machine, version, default, flex, is_flex, refused & ~is_flex)
 
 
 def refusals_of(plan: Plan) -> list[Refused]:
@@ -93,23 +123,15 @@ def refusals_of(plan: Plan) -> list[Refused]:
             found.setdefault(index, Refused(index, None, reason))
     # A range that flex rows cannot say either is refused in the words of the richer coding.
     coding = plan.flex or plan.default
-    if not coding.refusal.any():
-        return [found[index] for index in sorted(found)]
-    owner = np.repeat(np.arange(len(table)), table.range_rows)
-    rows = _row_numbers(table)
-    needs_more = (table.rows_where(plan.default.refusal != 0) > 0) & ~plan.is_flex
-    reasons = np.where(needs_more[owner], coding.refusal[table.row_rule[rows]], 0)
+    refused = np.flatnonzero(plan.is_refused)
+    owner = np.repeat(refused, table.range_rows[refused])
+    rows = runs(table.range_first_row[refused], table.range_rows[refused])
+    reasons = coding.refusal[table.row_rule[rows]]
     wrong = np.flatnonzero(reasons)
     for index, first in zip(*first_of_each(owner[wrong]), strict=True):
         row = int(wrong[first])
         found.setdefault(int(index), Refused(int(index), int(rows[row]), Refusal(int(reasons[row]))))
     return [found[index] for index in sorted(found)]
-
-
-def _row_numbers(table: UnwindTable) -> I64:
-    """Numbers of the rows, range by range."""
-    first = np.cumsum(table.range_rows) - table.range_rows
-    return np.repeat(table.range_first_row - first, table.range_rows) + np.arange(int(table.range_rows.sum()))
 
 
 def _range_refusals(plan: Plan) -> list[tuple[Refusal, Bools]]:

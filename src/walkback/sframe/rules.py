@@ -69,7 +69,7 @@ def shape_rules(section: Section, machine: Machine) -> RuleArray:
     rules = np.zeros(len(shapes), RULE)
     rules["ra_signed"] = (shapes.info & layout.FRE_RA_MANGLED) != 0
     fixed = (section.cfa_fixed_ra_offset, section.cfa_fixed_fp_offset)
-    words = [shapes.word(position) for position in range(3)]
+    words = shapes.first_words(3)
     count = shapes.word_count.astype(np.int64)
     default = shapes.fde_type == layout.FDE_TYPE_DEFAULT
     flex = shapes.fde_type == layout.FDE_TYPE_FLEX
@@ -88,7 +88,7 @@ def _default_rules(
     rules: RuleArray,
     default: Bools,
     info: U8,
-    words: list[I64],
+    words: I64,
     count: I64,
     fixed: tuple[int, int],
     machine: Machine,
@@ -137,7 +137,7 @@ def flex_pairs(shapes: Shapes) -> tuple[list[FlexPair], I64]:
     """The words of every shape read as flex rules for CFA, RA and FP, and how many words they take."""
     count = shapes.word_count.astype(np.int64)
     mask = (np.int64(1) << (8 * shapes.word_size.astype(np.int64))) - 1
-    words = np.stack([shapes.word(position) for position in range(6)])
+    words = shapes.first_words(6)
     columns = np.arange(len(shapes))
     position = np.zeros(len(shapes), np.int64)
     pairs = []

@@ -113,11 +113,12 @@ class Shapes(OneLine):
         """Bytes of each shape: the info byte and the words."""
         return 1 + self.word_count.astype(np.int64) * self.word_size
 
-    def word(self, position: int) -> I64:
-        """The word at this position of every shape; 0 where there are fewer."""
-        words = np.zeros(len(self), np.int64)
+    def first_words(self, count: int) -> I64:
+        """The first `count` words of every shape, a row for each position; 0 where there are fewer."""
+        words = np.zeros((count, len(self)), np.int64)
+        position = np.arange(count)[:, None]
         has = self.word_count > position
-        words[has] = self.words[self.first_word[:-1][has] + position]
+        words[has] = self.words[(self.first_word[:-1] + position)[has]]
         return words
 
 

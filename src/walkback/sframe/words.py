@@ -89,16 +89,14 @@ class _WordWriter:
         return Coding(self.words, self.count, np.minimum(size_code, 2).astype(np.uint8), self.refusal)
 
 
-def default_coding(rules: RuleArray, machine: Machine, version: int) -> Coding:
-    """How default rows say the rules."""
+def default_coding(rules: RuleArray, machine: Machine, *, register_words: bool = False) -> Coding:
+    """How default rows say the rules; words name registers in version 2 of s390x."""
     out = _WordWriter(len(rules))
-    outermost = _outermost(out, rules, machine, version)
-    live = ~outermost
+    live = ~_outermost(out, rules, machine)
     cfa, ra, fp = rules["cfa"], rules["ra"], rules["fp"]
     out.refuse(live & (cfa["kind"] != PartKind.REGISTER), Refusal.CFA_KIND)
     out.refuse(live & (cfa["register"] != machine.sp) & (cfa["register"] != machine.fp), Refusal.CFA_BASE)
     out.append(live, _cfa_word(out, live, cfa["offset"], machine))
-    register_words = machine is S390X and version == 2
     fp_saved = live & (fp["kind"] != PartKind.UNCHANGED)
     if machine.ra_from_cfa:
         out.refuse(live & (ra["kind"] == PartKind.UNCHANGED), Refusal.RA_UNCHANGED)
@@ -133,7 +131,7 @@ def _default_word(out: _WordWriter, where: Bools, rules: RuleArray, name: str, r
 def flex_coding(rules: RuleArray, machine: Machine) -> Coding:
     """How flex rows say the rules (version 3)."""
     out = _WordWriter(len(rules))
-    live = ~_outermost(out, rules, machine, 3)
+    live = ~_outermost(out, rules, machine)
     cfa, ra, fp = rules["cfa"], rules["ra"], rules["fp"]
     out.refuse(live & (cfa["kind"] != PartKind.REGISTER) & (cfa["kind"] != PartKind.AT_REGISTER), Refusal.CFA_KIND)
     _pair(out, live, cfa, _cfa_word(out, live, cfa["offset"], machine))
@@ -163,15 +161,20 @@ def _pair(out: _WordWriter, where: Bools, part: RuleArray, offset: I64) -> None:
     out.append(where, offset)
 
 
-def _outermost(out: _WordWriter, rules: RuleArray, machine: Machine, version: int) -> Bools:
+def _outermost(out: _WordWriter, rules: RuleArray, machine: Machine) -> Bools:
     """Rows without words; also refuses what has no words in any version."""
     for name in ("cfa", "ra", "fp"):
         out.refuse(rules[name]["kind"] == PartKind.INEXPRESSIBLE, Refusal.INEXPRESSIBLE)
     out.refuse((rules["ra_signed"] > 0) & (machine is not AARCH64), Refusal.RA_SIGNED)
     outermost: Bools = rules["ra"]["kind"] == PartKind.UNDEFINED
-    if version == 1:
-        out.refuse(outermost, Refusal.OUTERMOST)
     return outermost
+
+
+def without_outermost(coding: Coding, rules: RuleArray) -> Coding:
+    """The coding of version 1, which cannot mark outermost frames."""
+    lost = (rules["ra"]["kind"] == PartKind.UNDEFINED) & (coding.refusal == 0)
+    refusal = np.where(lost, np.uint8(Refusal.OUTERMOST), coding.refusal)
+    return Coding(coding.words, coding.count, coding.size_code, refusal)
 
 
 def _cfa_word(out: _WordWriter, live: Bools, offset: I64, machine: Machine) -> I64:

@@ -29,11 +29,12 @@ from walkback.elf.kernel import ENTRIES, PLACES
 from walkback.packages.found import found_elf_files, input_name
 from walkback.sections.derive import Derived, behind_loaded, derive_from
 from walkback.sections.reading import ReadTables, Tables, missing_words, read_tables
-from walkback.sections.size.parts import Parts, parts_of
+from walkback.sections.size.parts import Parts, parts_of, parts_of_built
 from walkback.sections.size.replacement import Replacement, replacement_of
 from walkback.sections.size.whatif import what_ifs
 from walkback.sframe.files import sources_of
 from walkback.sframe.layout import VERSIONS
+from walkback.sframe.planning import Codings
 
 __all__ = [
     "Compared",
@@ -261,10 +262,10 @@ def section_sizes(elf: ElfFile, sources: Iterable[FrameSource]) -> Sizes:
 
 
 def _derive_all(elf: ElfFile, read: ReadTables, found: Measured) -> None:
-    place, sizes = _place(elf), found.sizes
+    place, sizes, codings = _place(elf), found.sizes, Codings(read.table)
     for version in VERSIONS:
         try:
-            made = derive_from(read, version=version, address=place)
+            made = derive_from(read, version=version, address=place, codings=codings)
         except InexpressibleError as error:
             sizes.impossible[version] = error.message
             continue
@@ -285,7 +286,7 @@ def _compared(sizes: Sizes, version: int) -> Compared:
 
 def _version_size(made: Derived) -> VersionSize:
     section = made.section
-    parts = parts_of(section)
+    parts = parts_of_built(section)
     return VersionSize(
         files=1,
         functions=made.functions,

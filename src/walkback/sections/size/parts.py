@@ -77,24 +77,39 @@ def _head(section: Section) -> int:
     return layout.ATTRIBUTE_SIZE if section.version == 3 else 0
 
 
+def parts_of_built(section: Section) -> Parts:
+    """What the bytes of a section are for that was built here: its functions stand one after the other."""
+    parts = _without_rows(section)
+    parts.attributes = _head(section) * len(section.functions)
+    parts.starts = int((section.functions.rows * section.functions.start_size).sum())
+    parts.info = len(section.row_start)
+    parts.words = section.fre_len - parts.attributes - parts.starts - parts.info
+    return parts
+
+
 def parts_of(section: Section) -> Parts:
     """What the bytes of a section are for."""
     rows, functions = RowLengths.of(section), section.functions
     order = np.argsort(functions.fre_offset, kind="stable")
     begin = functions.fre_offset[order].astype(np.int64)
     end = begin + rows.body[order]
-    count = len(functions)
-    padding = _INDEX_PADDING * count if section.version == 2 else 0
-    parts = Parts(header=section.header_end, index=count * section.fde_size - padding, padding=padding)
+    parts = _without_rows(section)
     apart = section.fre_start >= section.fde_end and bool((end[:-1] <= begin[1:]).all())
     if apart and not functions.fault.any():
-        parts.attributes = _head(section) * count
+        parts.attributes = _head(section) * len(functions)
         parts.starts, parts.info, parts.words = int(rows.width.sum()), len(rows.owner), int(rows.words.sum())
     else:
         counts = np.bincount(_marks(section, rows), minlength=_WORD + 1).tolist()
         parts.attributes, parts.starts, parts.info, parts.words = counts[_ATTRIBUTE:]
     parts.other = section.length - parts.total
     return parts
+
+
+def _without_rows(section: Section) -> Parts:
+    """The header and the index."""
+    count = len(section.functions)
+    padding = _INDEX_PADDING * count if section.version == 2 else 0
+    return Parts(header=section.header_end, index=count * section.fde_size - padding, padding=padding)
 
 
 def _marks(section: Section, rows: RowLengths) -> U8:

@@ -21,7 +21,6 @@ from walkback.dwarf.frames import Frames
 from walkback.dwarf.others import SideTable, side_table
 from walkback.dwarf.rulewords import RuleKind
 from walkback.sections.derive import Derived
-from walkback.sections.size.parts import RowLengths
 from walkback.sframe.rules import to_table
 from walkback.table.table import UnwindTable
 
@@ -141,7 +140,7 @@ class _RowLengths:
     """The bytes of the row of the derived section that holds at an address."""
 
     def __init__(self, made: Derived) -> None:
-        self.length = RowLengths.of(made.section).length
+        self.section = made.section
         self.table: UnwindTable = to_table(made.section)
 
     def sum_at(self, places: U64, sections: np.ndarray) -> int:
@@ -149,6 +148,8 @@ class _RowLengths:
         order = np.argsort(sections, kind="stable")
         border = np.flatnonzero(np.diff(sections[order])) + 1
         for chosen in np.split(order, border) if len(order) else []:
-            _, rows = self.table.find_many(places[chosen], section=int(sections[chosen[0]]))
-            found += int(self.length[rows[rows >= 0]].sum())
+            ranges, rows = self.table.find_many(places[chosen], section=int(sections[chosen[0]]))
+            there = rows >= 0
+            found += int(self.section.functions.start_size[ranges[there]].sum())
+            found += int(self.section.shapes.length[self.section.row_shape[rows[there]]].sum())
         return found

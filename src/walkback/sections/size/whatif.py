@@ -25,7 +25,6 @@ import numpy as np
 
 from walkback.base.arrays import I32, I64, U64, Bools
 from walkback.base.intern import intern_records
-from walkback.sections.size.parts import RowLengths
 from walkback.sframe import layout
 from walkback.sframe.rules import to_table
 from walkback.sframe.section import Section
@@ -57,7 +56,8 @@ def what_ifs(section: Section, size: int, text_sections: int) -> dict[str, int]:
         more = max(count - 1, 0)
         found[name] = size + more * (layout.HEADER_SIZE + ELF_SECTION_HEADER)
         found[f"{name}_slim"] = found["slim_header"] + more * (SLIM_HEADER + ELF_SECTION_HEADER)
-    found["shared_rows"] = size - int(RowLengths.of(section).body[_repeated(section, row_shape)].sum())
+    body = np.diff(section.functions.fre_offset.astype(np.int64), append=section.fre_len)
+    found["shared_rows"] = size - int(body[_repeated(section, row_shape)].sum())
     found["palette"] = _palette(section, shapes)
     if section.version == 3:
         found["stack_deltas"] = _stack_deltas(section)
@@ -74,8 +74,7 @@ def _distinct_shapes(section: Section) -> tuple[I64, int]:
     shapes = section.shapes
     records = np.zeros((len(shapes), _WORDS + 2), np.int32)
     records[:, 0], records[:, 1] = shapes.fde_type, shapes.info
-    for position in range(_WORDS):
-        records[:, position + 2] = shapes.word(position)
+    records[:, 2:] = shapes.first_words(_WORDS).T
     first, numbers = intern_records(records.view("V32")[:, 0])
     return numbers.astype(np.int64)[section.row_shape], len(first)
 
