@@ -26,6 +26,7 @@ from walkback.sframe.building import build
 from walkback.sframe.decoding import decode
 from walkback.sframe.encoding import encode
 from walkback.sframe.files import read as sources
+from walkback.sframe.rules import to_table
 
 LIBC = Path("/lib/x86_64-linux-gnu/libc.so.6")
 
@@ -124,7 +125,7 @@ def test_a_function_of_many_rows_needs_several_compact_entries() -> None:
     builder.function(0x1000, 70000, rows)
     section = build(builder.table(), version=2).section
     size = section.length
-    found = what_ifs(section, size, 1)
+    found = what_ifs(section, to_table(section), size, 1)
     assert found["compact_index"] == size - 20 + 2 * 16
     # Starts of 16 bits: two parts, and one row more.
     assert found["palette"] == 28 + 2 * 20 + 70001 * 4 + 2 * 12
@@ -140,7 +141,7 @@ def test_stack_deltas_count_pages_and_gaps() -> None:
     builder.function(0x40000, 16, ["CFA = rsp+8"])  # a fourth, and nothing changes
     builder.function(0x40020, 16, ["CFA = rsp+8"])  # after a gap, in the same
     section = build(builder.table(), version=3).section
-    assert what_ifs(section, section.length, 1)["stack_deltas"] == 4 * 4 + 12 + 4 * 8
+    assert what_ifs(section, to_table(section), section.length, 1)["stack_deltas"] == 4 * 4 + 12 + 4 * 8
 
 
 def test_sections_without_functions_have_what_ifs() -> None:
@@ -149,7 +150,7 @@ def test_sections_without_functions_have_what_ifs() -> None:
     from walkback.sframe.builder import SectionBuilder
 
     section = build(SectionBuilder(AMD64).table(), version=3).section
-    found = what_ifs(section, 28, 0)
+    found = what_ifs(section, to_table(section), 28, 0)
     assert found["section_per_function"] == found["shared_rows"] == found["palette"] == 28
     assert found["stack_deltas"] == 0
 

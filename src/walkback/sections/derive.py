@@ -9,6 +9,7 @@ What the version cannot say is left out by whole functions, each with its reason
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import cached_property
 from typing import TypedDict
 
 import numpy as np
@@ -98,7 +99,7 @@ class RelocationObject(TypedDict):
     """What is added."""
 
 
-@dataclass(slots=True, repr=False)
+@dataclass(repr=False)
 class Derived(OneLine):
     """A section made from the unwind tables of a file."""
 
@@ -201,13 +202,18 @@ class Derived(OneLine):
             raise ArgumentError(f"the section was made for {self.section.address:#x}, not for {address:#x}")
         return self.contents
 
+    @cached_property
+    def read_back(self) -> UnwindTable:
+        """What the bytes of the section say."""
+        section = decode(self.contents, address=self.section.address)
+        section.code_section = self.section.code_section
+        if section.code_section is not None:
+            section.code_address = self.section.code_address
+        return sframe_table(section)
+
     def proof(self) -> Comparison:
         """Compare what the bytes of the section say with what they should say of the tables."""
-        said = decode(self.contents, address=self.section.address)
-        said.code_section = self.section.code_section
-        if said.code_section is not None:
-            said.code_address = self.section.code_address
-        return compare(self.said, sframe_table(said))
+        return compare(self.said, self.read_back)
 
     def relocations(self) -> np.ndarray:
         """Of a relocatable file: where its linker has to write starts, a table of `SECTION_RELOCATION`."""

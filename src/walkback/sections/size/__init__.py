@@ -294,7 +294,7 @@ def _version_size(made: Derived) -> VersionSize:
         entries=len(section.functions),
         rows=len(section.row_start),
         parts=parts,
-        what_if=what_ifs(section, parts.total, _text_sections(made)),
+        what_if=what_ifs(section, made.read_back, parts.total, _text_sections(made)),
     )
 
 

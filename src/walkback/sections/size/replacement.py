@@ -21,8 +21,6 @@ from walkback.dwarf.frames import Frames
 from walkback.dwarf.others import SideTable, side_table
 from walkback.dwarf.rulewords import RuleKind
 from walkback.sections.derive import Derived
-from walkback.sframe.rules import to_table
-from walkback.table.table import UnwindTable
 
 PERSONALITY_BYTES = 1
 LSDA_BYTES = 4
@@ -141,7 +139,7 @@ class _RowLengths:
 
     def __init__(self, made: Derived) -> None:
         self.section = made.section
-        self.table: UnwindTable = to_table(made.section)
+        self.table = made.read_back
 
     def sum_at(self, places: U64, sections: np.ndarray) -> int:
         found = 0

@@ -26,7 +26,6 @@ import numpy as np
 from walkback.base.arrays import I32, I64, U64, Bools
 from walkback.base.intern import intern_records
 from walkback.sframe import layout
-from walkback.sframe.rules import to_table
 from walkback.sframe.section import Section
 from walkback.table.table import UnwindTable
 
@@ -44,8 +43,8 @@ _WORDS = 6
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
-def what_ifs(section: Section, size: int, text_sections: int) -> dict[str, int]:
-    """The answers for a section of `size` bytes that was built here; none for version 1."""
+def what_ifs(section: Section, table: UnwindTable, size: int, text_sections: int) -> dict[str, int]:
+    """The answers for a section of `size` bytes that was built here, with its table; none for version 1."""
     if section.version == 1:
         return {}
     functions = len(section.functions)
@@ -60,7 +59,7 @@ def what_ifs(section: Section, size: int, text_sections: int) -> dict[str, int]:
     found["shared_rows"] = size - int(body[_repeated(section, row_shape)].sum())
     found["palette"] = _palette(section, shapes)
     if section.version == 3:
-        found["stack_deltas"] = _stack_deltas(section)
+        found["stack_deltas"] = _stack_deltas(table)
     return found
 
 
@@ -123,8 +122,7 @@ def _palette(section: Section, rules: int) -> int:
     return section.header_end + (len(functions) + parts) * head + rows * entry + rules * RULE_BYTES
 
 
-def _stack_deltas(section: Section) -> int:
-    table = to_table(section)
+def _stack_deltas(table: UnwindTable) -> int:
     if not len(table.row_rule):
         return 0
     distinct, numbers = intern_records(table.rules)
