@@ -180,6 +180,10 @@ def test_a_file_with_call_frame_information_loads_no_other_reader(call: str, tmp
     assert not [name for name in modules if re.match(r"walkback\.(proof|gopclntab|orc|code)\b", name)]
 
 
+def test_a_proof_loads_no_cython(tmp_path: Path) -> None:
+    assert not imported_by(f"import walkback\nlist(walkback.verify({str(hello(tmp_path))!r}))") & {"Cython", "cython"}
+
+
 def test_a_process_without_interpreters_loads_none_of_their_readers() -> None:
     with subprocess.Popen(["sleep", "100"]) as waiting:
         try:

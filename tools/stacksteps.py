@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import walkback
 from walkback.base.arch import AMD64
-from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT
-from walkback.proof.values import Known, Verdict
+from walkback.proof.values import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, Known, Verdict
 from walkback.sections.verify import explained
 
 if TYPE_CHECKING:

@@ -10,12 +10,15 @@ from walkback.proof.sets import IN_REGISTER, IN_SLOT, NOTHING
 
 if cython.compiled:
     from cython.cimports.walkback.proof._state import State
-    from cython.cimports.walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, PLAIN_MASK, made, moved
+    from cython.cimports.walkback.proof.packed import made, moved
     from cython.cimports.walkback.proof.values import (
         CFA_BASE,
         CFA_TARGET,
         INEXPRESSIBLE,
         KEY_B,
+        KIND_MASK,
+        OFFSET_SHIFT,
+        PLAIN_MASK,
         UNCHANGED,
         UNDEFINED,
         Known,
@@ -25,12 +28,15 @@ if cython.compiled:
     )
 else:
     from walkback.proof._state import State
-    from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, PLAIN_MASK, made, moved
+    from walkback.proof.packed import made, moved
     from walkback.proof.values import (
         CFA_BASE,
         CFA_TARGET,
         INEXPRESSIBLE,
         KEY_B,
+        KIND_MASK,
+        OFFSET_SHIFT,
+        PLAIN_MASK,
         UNCHANGED,
         UNDEFINED,
         Known,

@@ -13,18 +13,23 @@ if cython.compiled:
     from cython.cimports.walkback.code.machines import AARCH64, AMD64, S390X
     from cython.cimports.walkback.proof._effects import added, apply, assume, table_entry
     from cython.cimports.walkback.proof._labels import Labels
-    from cython.cimports.walkback.proof.packed import (
+    from cython.cimports.walkback.proof.packed import is_on_stack, is_vague, made, moved
+    from cython.cimports.walkback.proof.shown import is_as_entered, loses
+    from cython.cimports.walkback.proof.values import (
+        AWAY,
         ID_MASK,
         ID_SHIFT,
+        KEY_B,
         KIND_MASK,
+        LABEL,
+        LEFT,
         OFFSET_SHIFT,
-        is_on_stack,
-        is_vague,
-        made,
-        moved,
+        UNCALLED,
+        Known,
+        Trust,
+        Verdict,
+        Way,
     )
-    from cython.cimports.walkback.proof.shown import is_as_entered, loses
-    from cython.cimports.walkback.proof.values import AWAY, KEY_B, LABEL, LEFT, UNCALLED, Known, Trust, Verdict, Way
 else:
     from walkback.base.growing import Growing
     from walkback.base.searching import last
@@ -34,18 +39,23 @@ else:
     from walkback.code.machines import AARCH64, AMD64, S390X
     from walkback.proof._effects import added, apply, assume, table_entry
     from walkback.proof._labels import Labels
-    from walkback.proof.packed import (
+    from walkback.proof.packed import is_on_stack, is_vague, made, moved
+    from walkback.proof.shown import is_as_entered, loses
+    from walkback.proof.values import (
+        AWAY,
         ID_MASK,
         ID_SHIFT,
+        KEY_B,
         KIND_MASK,
+        LABEL,
+        LEFT,
         OFFSET_SHIFT,
-        is_on_stack,
-        is_vague,
-        made,
-        moved,
+        UNCALLED,
+        Known,
+        Trust,
+        Verdict,
+        Way,
     )
-    from walkback.proof.shown import is_as_entered, loses
-    from walkback.proof.values import AWAY, KEY_B, LABEL, LEFT, UNCALLED, Known, Trust, Verdict, Way
 
 _ALL = cython.declare(cython.ulonglong, WORD)
 _PATTERN = cython.declare(cython.uchar, 6)

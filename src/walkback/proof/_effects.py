@@ -7,35 +7,24 @@ if cython.compiled:
     from cython.cimports.walkback.code.effects import NONE, Condition, Effect
     from cython.cimports.walkback.proof._state import State
     from cython.cimports.walkback.proof.brief import SMALL
-    from cython.cimports.walkback.proof.packed import (
+    from cython.cimports.walkback.proof.packed import is_in_steps, is_on_stack, is_vague, made, moved
+    from cython.cimports.walkback.proof.values import (
         ID_MASK,
         ID_SHIFT,
+        KEY_B,
         KIND_MASK,
+        NO_BOUND,
         OFFSET_SHIFT,
-        is_in_steps,
-        is_on_stack,
-        is_vague,
-        made,
-        moved,
+        OTHER_MODIFIER,
+        Known,
     )
-    from cython.cimports.walkback.proof.values import KEY_B, NO_BOUND, OTHER_MODIFIER, Known
 else:
     from walkback.code._instruction import Instruction
     from walkback.code.effects import NONE, Condition, Effect
     from walkback.proof._state import State
     from walkback.proof.brief import SMALL
-    from walkback.proof.packed import (
-        ID_MASK,
-        ID_SHIFT,
-        KIND_MASK,
-        OFFSET_SHIFT,
-        is_in_steps,
-        is_on_stack,
-        is_vague,
-        made,
-        moved,
-    )
-    from walkback.proof.values import KEY_B, NO_BOUND, OTHER_MODIFIER, Known
+    from walkback.proof.packed import is_in_steps, is_on_stack, is_vague, made, moved
+    from walkback.proof.values import ID_MASK, ID_SHIFT, KEY_B, KIND_MASK, NO_BOUND, OFFSET_SHIFT, OTHER_MODIFIER, Known
 
 _ALIGNMENT = cython.declare(cython.longlong, 16)
 """Of the CFA, by the ABI of AMD64 and of AArch64."""

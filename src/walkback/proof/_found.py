@@ -17,7 +17,7 @@ if cython.compiled:
     from cython.cimports.walkback.proof._along import Along
     from cython.cimports.walkback.proof._walk import Walk
     from cython.cimports.walkback.proof.brief import accessed, changes, skim
-    from cython.cimports.walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, is_on_stack, made
+    from cython.cimports.walkback.proof.packed import is_on_stack, made
     from cython.cimports.walkback.proof.shown import (
         cfa_word,
         in_frame,
@@ -29,7 +29,7 @@ if cython.compiled:
         saves,
     )
     from cython.cimports.walkback.proof.stored import HEAD
-    from cython.cimports.walkback.proof.values import AWAY, LEFT, Known, Seen
+    from cython.cimports.walkback.proof.values import AWAY, KIND_MASK, LEFT, OFFSET_SHIFT, Known, Seen
 else:
     from walkback.base.growing import Growing
     from walkback.base.searching import holds
@@ -38,7 +38,7 @@ else:
     from walkback.proof._along import Along
     from walkback.proof._walk import Walk
     from walkback.proof.brief import accessed, changes, skim
-    from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, is_on_stack, made
+    from walkback.proof.packed import is_on_stack, made
     from walkback.proof.shown import (
         cfa_word,
         in_frame,
@@ -50,7 +50,7 @@ else:
         saves,
     )
     from walkback.proof.stored import HEAD
-    from walkback.proof.values import AWAY, LEFT, Known, Seen
+    from walkback.proof.values import AWAY, KIND_MASK, LEFT, OFFSET_SHIFT, Known, Seen
 
 _RETURN = cython.declare(cython.int, 0xC3)
 _RETURN_AND_POP = cython.declare(cython.int, 0xC2)

@@ -11,20 +11,21 @@ from walkback.base.bits import WORD
 
 if cython.compiled:
     from cython.cimports.walkback.code.effects import NONE
-    from cython.cimports.walkback.proof.packed import (
+    from cython.cimports.walkback.proof.packed import is_vague, made
+    from cython.cimports.walkback.proof.values import (
         ID_MASK,
         ID_SHIFT,
         KIND_MASK,
+        NO_BOUND,
         OFFSET_SHIFT,
         PLAIN_MASK,
-        is_vague,
-        made,
+        REGISTERS,
+        Known,
     )
-    from cython.cimports.walkback.proof.values import NO_BOUND, REGISTERS, Known
 else:
     from walkback.code.effects import NONE
-    from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, PLAIN_MASK, is_vague, made
-    from walkback.proof.values import NO_BOUND, REGISTERS, Known
+    from walkback.proof.packed import is_vague, made
+    from walkback.proof.values import ID_MASK, ID_SHIFT, KIND_MASK, NO_BOUND, OFFSET_SHIFT, PLAIN_MASK, REGISTERS, Known
 
 _SLOTS = cython.declare(cython.int, 64)
 _SLOTS_FOR_ALL = cython.declare(cython.int, 48)

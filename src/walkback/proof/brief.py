@@ -12,8 +12,8 @@ from walkback.code._instruction import Instruction
 from walkback.code.effects import NONE, Effect, Flow
 from walkback.code.machines import AARCH64, AMD64, S390X
 from walkback.proof._state import State
-from walkback.proof.packed import KIND_MASK, is_on_stack, is_vague
-from walkback.proof.values import Known
+from walkback.proof.packed import is_on_stack, is_vague
+from walkback.proof.values import KIND_MASK, Known
 
 DOES_MASK = 6
 COPIES = 2

@@ -6,14 +6,7 @@ room for the addresses of kernels, which are negative.
 
 import cython
 
-from walkback.proof.values import Known
-
-KIND_MASK = 0xF
-ID_SHIFT = 4
-ID_MASK = 0xFFF
-OFFSET_SHIFT = 16
-PLAIN_MASK = 0xFFFF
-"""A value without its offset."""
+from walkback.proof.values import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, Known
 
 
 @cython.cfunc

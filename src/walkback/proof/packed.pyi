@@ -1,9 +1,3 @@
-KIND_MASK: int
-ID_SHIFT: int
-ID_MASK: int
-OFFSET_SHIFT: int
-PLAIN_MASK: int
-
 def made(kind: int, number: int, offset: int) -> int: ...
 def moved(value: int, offset: int) -> int: ...
 def joined(one: int, other: int) -> int: ...

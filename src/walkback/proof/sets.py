@@ -13,11 +13,10 @@ from walkback.dwarf.expressions import block_at, chain, part_of, value
 from walkback.dwarf.files import FrameSource
 from walkback.dwarf.others import SideTable, side_table
 from walkback.dwarf.rulewords import KIND_MASK, OFFSET_SHIFT, RuleKind
-from walkback.proof.packed import ID_SHIFT
-from walkback.proof.packed import OFFSET_SHIFT as VALUE_SHIFT
 from walkback.proof.values import (
     CFA_BASE,
     CFA_TARGET,
+    ID_SHIFT,
     INEXPRESSIBLE,
     REGISTERS,
     UNCHANGED,
@@ -26,6 +25,7 @@ from walkback.proof.values import (
     Signature,
     Why,
 )
+from walkback.proof.values import OFFSET_SHIFT as VALUE_SHIFT
 from walkback.table.rule import Part, PartKind
 from walkback.table.table import UnwindTable
 

@@ -4,7 +4,7 @@ import cython
 
 from walkback.code.machines import AMD64
 from walkback.proof._state import State
-from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, PLAIN_MASK, is_vague, made, moved
+from walkback.proof.packed import is_vague, made, moved
 from walkback.proof.values import (
     AT_CFA,
     AT_POINTER,
@@ -14,8 +14,11 @@ from walkback.proof.values import (
     IN_REGISTER,
     KEPT,
     KEY_B,
+    KIND_MASK,
+    OFFSET_SHIFT,
     PART_BIAS,
     PART_SHIFT,
+    PLAIN_MASK,
     WITH_SIGNATURE,
     Known,
 )

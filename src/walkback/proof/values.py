@@ -36,6 +36,15 @@ OTHER_MODIFIER = 2
 """And its modifier is not the CFA."""
 NO_BOUND = -1
 """Of an index."""
+KIND_MASK = 0xF
+"""In a value that is `packed`: a `Known`."""
+ID_SHIFT = 4
+"""And the lowest bit of a register, or of the number of a table."""
+ID_MASK = 0xFFF
+OFFSET_SHIFT = 16
+"""And of the offset."""
+PLAIN_MASK = 0xFFFF
+"""And all but the offset."""
 
 
 AT_CFA = 1

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from walkback.base.arch import AARCH64, Machine
 from walkback.base.dataclass import dataclass
-from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT
 from walkback.proof.sets import SIGNED, SIGNED_BY_B
-from walkback.proof.values import CFA_TARGET, KEY_B, OTHER_MODIFIER, Known
+from walkback.proof.values import CFA_TARGET, ID_MASK, ID_SHIFT, KEY_B, KIND_MASK, OFFSET_SHIFT, OTHER_MODIFIER, Known
 from walkback.table.rule import Part, PartKind
 
 TITLES = {"cfa": "the CFA at", "ra": "the return address", "fp": "the frame pointer"}
