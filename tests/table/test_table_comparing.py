@@ -203,6 +203,13 @@ def test_a_table_equals_itself_in_another_order(
     assert report.code_bytes(Verdict.ONLY_ONE) == report.code_bytes(Verdict.ONLY_OTHER) == 0
 
 
+@pytest.mark.parametrize("second", [(5, 10), (2, 3), (0, 10)])
+def test_overlapping_code_is_counted_once(second: tuple[int, int]) -> None:
+    start, size = second
+    one = table([(0, 10, [0], 0), (start, size, [0], 0)], rules=[0, 0])
+    assert compare(one, one).code_bytes(Verdict.EQUAL) == max(10, start + size)
+
+
 def test_nothing_with_nothing_and_with_something() -> None:
     nothing, some = table([]), table([(10, 5, [0], 0)])
     assert len(compare(nothing, nothing).start) == 0

@@ -133,10 +133,11 @@ def compare(one: UnwindTable, other: UnwindTable) -> Comparison:
     if one.machine is not other.machine:
         raise InexpressibleError(f"a table for {one.machine.name} cannot be compared with one for {other.machine.name}")
     tables = (one, other)
-    meanings, first = _meanings(tables), disjoint(one)
-    if len(first[0]) == len(one) and _alike(one, other, meanings):
+    meanings = _meanings(tables)
+    pieces_one = disjoint(one)
+    if _are_whole(one, pieces_one) and _alike(one, other, meanings):
         return _equal(one, other)
-    pieces = (first, disjoint(other))
+    pieces = (pieces_one, disjoint(other))
     for each, table in zip(pieces, tables, strict=True):
         _check_blocks(each, table)
     numbers, bytes_of, verdicts_one, verdicts_other = _walk.compare(pieces, tables, meanings)
@@ -156,6 +157,12 @@ def compare(one: UnwindTable, other: UnwindTable) -> Comparison:
         range_one=range_one,
         range_other=range_other,
     )
+
+
+def _are_whole(table: UnwindTable, pieces: Disjoint) -> bool:
+    """Whether each range is one piece: none overlaps another, or is empty."""
+    _, start, last, source = pieces
+    return len(source) == len(table) and np.array_equal(last - start + np.uint64(1), table.range_size[source])
 
 
 def _alike(one: UnwindTable, other: UnwindTable, meanings: list[tuple[I64, U8, U8, U8]]) -> bool:
@@ -204,7 +211,7 @@ def _check_blocks(pieces: Disjoint, table: UnwindTable) -> None:
 def _meanings(tables: tuple[UnwindTable, UnwindTable]) -> list[tuple[I64, U8, U8, U8]]:
     """For each table a number for what each rule means, equal for equal meanings in both; -1 for no rule. And marks."""
     rules = [_plain(table.rules) for table in tables]
-    # Of bytes, as joining the dtypes of records takes longer.
+    # As plain bytes, because NumPy takes longer to join records.
     _, numbers = intern_records(np.concatenate([plain.view(f"V{plain.itemsize}") for plain in rules]))
     both = np.split(numbers.astype(np.int64), [len(rules[0])])
     meanings = []

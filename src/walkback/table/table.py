@@ -88,7 +88,8 @@ class UnwindTable(Spans, Columnar):
         """How many rows of each range have a chosen rule; `chosen` has an element for each of `rules`."""
         if not chosen.any():
             return np.zeros(len(self), np.int64)
-        rows, first = np.flatnonzero(chosen[self.row_rule]), self.range_first_row
+        first = self.range_first_row
+        rows = np.flatnonzero(chosen[self.row_rule])
         counts: I64 = np.searchsorted(rows, first + self.range_rows) - np.searchsorted(rows, first)
         return counts
 
