@@ -125,7 +125,7 @@ def test_a_function_of_many_rows_needs_several_compact_entries() -> None:
     builder.function(0x1000, 70000, rows)
     section = build(builder.table(), version=2).section
     size = section.length
-    found = what_ifs(section, to_table(section), size, 1)
+    found = what_ifs(section, size, 1)
     assert found["compact_index"] == size - 20 + 2 * 16
     # Starts of 16 bits: two parts, and one row more.
     assert found["palette"] == 28 + 2 * 20 + 70001 * 4 + 2 * 12
@@ -133,7 +133,7 @@ def test_a_function_of_many_rows_needs_several_compact_entries() -> None:
 
 def test_stack_deltas_count_pages_and_gaps() -> None:
     from walkback.base.arch import AMD64
-    from walkback.sections.size.whatif import what_ifs
+    from walkback.sections.size.whatif import stack_deltas
     from walkback.sframe.builder import SectionBuilder
 
     builder = SectionBuilder(AMD64)
@@ -141,18 +141,18 @@ def test_stack_deltas_count_pages_and_gaps() -> None:
     builder.function(0x40000, 16, ["CFA = rsp+8"])  # a fourth, and nothing changes
     builder.function(0x40020, 16, ["CFA = rsp+8"])  # after a gap, in the same
     section = build(builder.table(), version=3).section
-    assert what_ifs(section, to_table(section), section.length, 1)["stack_deltas"] == 4 * 4 + 12 + 4 * 8
+    assert stack_deltas(to_table(section)) == 4 * 4 + 12 + 4 * 8
 
 
 def test_sections_without_functions_have_what_ifs() -> None:
     from walkback.base.arch import AMD64
-    from walkback.sections.size.whatif import what_ifs
+    from walkback.sections.size.whatif import stack_deltas, what_ifs
     from walkback.sframe.builder import SectionBuilder
 
     section = build(SectionBuilder(AMD64).table(), version=3).section
-    found = what_ifs(section, to_table(section), 28, 0)
+    found = what_ifs(section, 28, 0)
     assert found["section_per_function"] == found["shared_rows"] == found["palette"] == 28
-    assert found["stack_deltas"] == 0
+    assert stack_deltas(to_table(section)) == 0
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])

@@ -37,14 +37,15 @@ OTHER_MODIFIER = 2
 NO_BOUND = -1
 """Of an index."""
 KIND_MASK = 0xF
-"""In a value that is `packed`: a `Known`."""
+"""The bits of a `packed` value that hold its `Known`."""
 ID_SHIFT = 4
-"""And the lowest bit of a register, or of the number of a table."""
+"""The lowest bit of its register, or of the number of its table."""
 ID_MASK = 0xFFF
+"""The bits of that number, shifted down."""
 OFFSET_SHIFT = 16
-"""And of the offset."""
+"""The lowest bit of its offset."""
 PLAIN_MASK = 0xFFFF
-"""And all but the offset."""
+"""All its bits but the offset."""
 
 
 AT_CFA = 1

@@ -275,7 +275,7 @@ def derive_from(
     repair: bool = False,
     codings: Codings | None = None,
 ) -> Derived:
-    """Make the section that says what was read; the arguments are those of `derive` and of `plan_of`."""
+    """Make the section that says what was read; the arguments are those of `derive`; `codings` is for `plan_of`."""
     elf = read.sources[0].elf
     target = None if consumer is None else consumer_named(consumer)
     if target is not None and not target.walks and not elf.is_relocatable:

@@ -146,14 +146,14 @@ def _encode(
     f: cython.Py_ssize_t
     j: cython.Py_ssize_t
     i: cython.Py_ssize_t
+    shape: cython.Py_ssize_t
     row: cython.Py_ssize_t = 0
     wrong: cython.Py_ssize_t = -1
     with cython.nogil:
-        for row in range(heads.shape[0]):
-            # The first bytes of a shape as a number, to be written at once.
-            for i in range(min(8, shape_first[row + 1] - shape_first[row])):
-                heads[row] |= cython.cast(cython.ulonglong, shape_bytes[shape_first[row] + i]) << (8 * i)
-        row = 0
+        for shape in range(heads.shape[0]):
+            # The first bytes of each shape as one number, so that they can be written at once.
+            for i in range(min(8, shape_first[shape + 1] - shape_first[shape])):
+                heads[shape] |= cython.cast(cython.ulonglong, shape_bytes[shape_first[shape] + i]) << (8 * i)
         for f in range(position.shape[0]):
             if wrong >= 0:
                 break
@@ -164,7 +164,7 @@ def _encode(
                 if size < 4 and start >> (8 * size):
                     wrong = row
                     break
-                shape: cython.Py_ssize_t = row_shape[row]
+                shape = row_shape[row]
                 length: cython.Py_ssize_t = shape_first[shape + 1] - shape_first[shape]
                 if size == 1 and length < 8 and j + 3 < rows[f] and pos >= 0 and pos + 8 <= out.shape[0]:
                     # What is written too much are 6 bytes at most, and three more rows write over them.

@@ -95,7 +95,6 @@ def build_planned(
         linked = not placed.any()
     if not np.all(placed != linked):
         raise ArgumentError("ranges with absolute addresses and ranges in text sections do not go into one section")
-    plan.width_by_size = width_by_size
     flags = layout.F_FDE_FUNC_START_PCREL if (version > 1 if pcrel is None else pcrel) else 0
     flags |= layout.F_FRAME_POINTER if frame_pointer else 0
     if flags & ~layout.FLAGS_DEFINED[version]:
@@ -109,7 +108,8 @@ def build_planned(
         keep = np.ones(len(table), np.bool_)
         keep[[one.range for one in refused]] = False
         entries, split = _entries(plan, keep, linked)
-        section = _lay_out(plan, entries, flags | (layout.F_FDE_SORTED if linked else 0), order, address, linked)
+        with_order = flags | (layout.F_FDE_SORTED if linked else 0)
+        section = _lay_out(plan, entries, with_order, order, address, linked, width_by_size)
         unreachable = _out_of_reach(section, entries) if linked else []
         if not unreachable:
             bare = _with_bare_rows(table, keep)
@@ -191,10 +191,12 @@ def _chosen_rows(plan: Plan, entries: _Entries) -> _BuiltRows:
     return _BuiltRows(first, start, shape, shapes, largest, length)
 
 
-def _lay_out(plan: Plan, entries: _Entries, flags: int, order: ByteOrder, address: int, linked: bool) -> Section:
+def _lay_out(
+    plan: Plan, entries: _Entries, flags: int, order: ByteOrder, address: int, linked: bool, width_by_size: bool
+) -> Section:
     """Columns and positions of the section."""
     table, version, rows = plan.table, plan.version, _chosen_rows(plan, entries)
-    largest = entries.size.view(np.int64) if plan.width_by_size else rows.largest
+    largest = entries.size.view(np.int64) if width_by_size else rows.largest
     fre_type = (largest > 0xFF).astype(np.uint8) + (largest > 0xFFFF).astype(np.uint8)
     block = table.range_block[entries.range]
     info: U8 = fre_type | (block > 0).astype(np.uint8) << np.uint8(layout.FDE_PC_TYPE_SHIFT)

@@ -85,7 +85,7 @@ def header_entry(section: Section) -> npt.NDArray[np.generic]:
     values = tuple(layout.MAGIC if name == "magic" else getattr(section, name) for name in names)
     with suppress(OverflowError):
         header[0] = values
-    if header[0].item() != values:
+    if header[0].item() != values:  # then set each alone, to name the first that does not fit
         for name, value in zip(names, values, strict=True):
             _fill(header, name, np.array([value], np.int64))
     return header
@@ -96,10 +96,10 @@ def _fill(table: npt.NDArray[np.void], name: str, column: npt.NDArray[np.generic
     table[name] = column.astype(table.dtype[name])
     unlike = table[name] != column
     if unlike.any():
-        wrong = np.flatnonzero(unlike)
+        wrong = int(unlike.argmax())
         size = 8 * table.dtype[name].itemsize
-        where = f"function {wrong[0]}: " if len(table) > 1 else ""
-        raise InexpressibleError(f"{where}{name} {column[wrong[0]]} does not fit into {size} bits", rule="field-range")
+        where = f"function {wrong}: " if len(table) > 1 else ""
+        raise InexpressibleError(f"{where}{name} {column[wrong]} does not fit into {size} bits", rule="field-range")
 
 
 def index_entries(section: Section) -> npt.NDArray[np.generic]:

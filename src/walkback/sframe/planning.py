@@ -14,7 +14,7 @@ from walkback.base.arrays import Bools, first_of_each, runs
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import InexpressibleError
 from walkback.sframe import layout
-from walkback.sframe.words import Coding, Refusal, default_coding, flex_coding, without_outermost
+from walkback.sframe.words import Coding, Refusal, default_coding, flex_coding, refusing_outermost
 from walkback.table.rule import REASON_WORDS, PartKind, Reason
 from walkback.table.table import UnwindTable
 
@@ -46,7 +46,7 @@ class Refused:
         return None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Plan:
     """A table on its way to a section of some version, and how its rows are coded."""
 
@@ -55,12 +55,11 @@ class Plan:
     version: int
     default: Coding
     flex: Coding | None
-    """In version 3, if default rows cannot say all ranges."""
+    """None before version 3, and where default rows can say every range."""
     is_flex: Bools
     """For each range."""
-    is_refused: Bools
-    """Which ranges have a row that cannot be said."""
-    width_by_size: bool = False
+    is_unsaid: Bools
+    """Which ranges have a row that neither coding can say."""
 
 
 class Codings:
@@ -77,7 +76,7 @@ class Codings:
         if register_words not in self._default:
             self._default[register_words] = default_coding(rules, machine, register_words=register_words)
         coding = self._default[register_words]
-        return without_outermost(coding, rules) if version == 1 else coding
+        return refusing_outermost(coding, rules) if version == 1 else coding
 
     @cached_property
     def flex(self) -> Coding:
@@ -98,7 +97,7 @@ def refusals(table: UnwindTable, version: int) -> list[Refused]:
 
 
 def plan_of(table: UnwindTable, version: int, codings: Codings | None = None) -> Plan:
-    """Choose how each range is coded. `codings` are those of the table, if they are known."""
+    """Choose how each range is coded. `codings` are used if they are those of this table."""
     if version not in layout.VERSIONS:
         raise InexpressibleError(f"version {version} is not known; versions 1, 2 and 3 are", rule="header-version")
     if version == 1 and table.machine is S390X:
@@ -106,12 +105,12 @@ def plan_of(table: UnwindTable, version: int, codings: Codings | None = None) ->
     if codings is None or codings.table is not table:
         codings = Codings(table)
     default = codings.default(version)
-    refused = table.rows_where(default.refusal != 0) > 0
-    flex = codings.flex if version == 3 and refused.any() else None
+    needs_more = table.rows_where(default.refusal != 0) > 0
+    flex = codings.flex if version == 3 and needs_more.any() else None
     is_flex = np.zeros(len(table), np.bool_)
     if flex is not None:
-        is_flex = refused & (table.rows_where(flex.refusal != 0) == 0)
-    return Plan(table, table.machine, version, default, flex, is_flex, refused & ~is_flex)
+        is_flex = needs_more & (table.rows_where(flex.refusal != 0) == 0)
+    return Plan(table, table.machine, version, default, flex, is_flex, needs_more & ~is_flex)
 
 
 def refusals_of(plan: Plan) -> list[Refused]:
@@ -123,9 +122,9 @@ def refusals_of(plan: Plan) -> list[Refused]:
             found.setdefault(index, Refused(index, None, reason))
     # A range that flex rows cannot say either is refused in the words of the richer coding.
     coding = plan.flex or plan.default
-    refused = np.flatnonzero(plan.is_refused)
-    owner = np.repeat(refused, table.range_rows[refused])
-    rows = runs(table.range_first_row[refused], table.range_rows[refused])
+    unsaid = np.flatnonzero(plan.is_unsaid)
+    owner = np.repeat(unsaid, table.range_rows[unsaid])
+    rows = runs(table.range_first_row[unsaid], table.range_rows[unsaid])
     reasons = coding.refusal[table.row_rule[rows]]
     wrong = np.flatnonzero(reasons)
     for index, first in zip(*first_of_each(owner[wrong]), strict=True):

@@ -90,7 +90,7 @@ class _WordWriter:
 
 
 def default_coding(rules: RuleArray, machine: Machine, *, register_words: bool = False) -> Coding:
-    """How default rows say the rules; words name registers in version 2 of s390x."""
+    """How default rows say the rules; with `register_words` (version 2 of s390x) a word can name a register."""
     out = _WordWriter(len(rules))
     live = ~_outermost(out, rules, machine)
     cfa, ra, fp = rules["cfa"], rules["ra"], rules["fp"]
@@ -166,13 +166,17 @@ def _outermost(out: _WordWriter, rules: RuleArray, machine: Machine) -> Bools:
     for name in ("cfa", "ra", "fp"):
         out.refuse(rules[name]["kind"] == PartKind.INEXPRESSIBLE, Refusal.INEXPRESSIBLE)
     out.refuse((rules["ra_signed"] > 0) & (machine is not AARCH64), Refusal.RA_SIGNED)
+    return _is_outermost(rules)
+
+
+def _is_outermost(rules: RuleArray) -> Bools:
     outermost: Bools = rules["ra"]["kind"] == PartKind.UNDEFINED
     return outermost
 
 
-def without_outermost(coding: Coding, rules: RuleArray) -> Coding:
+def refusing_outermost(coding: Coding, rules: RuleArray) -> Coding:
     """The coding of version 1, which cannot mark outermost frames."""
-    lost = (rules["ra"]["kind"] == PartKind.UNDEFINED) & (coding.refusal == 0)
+    lost = _is_outermost(rules) & (coding.refusal == 0)
     refusal = np.where(lost, np.uint8(Refusal.OUTERMOST), coding.refusal)
     return Coding(coding.words, coding.count, coding.size_code, refusal)
 

@@ -159,8 +159,8 @@ def _add_frames(found: _Examined, measured: Measured) -> None:
     }
     if sizes.replacement is not None:
         found.file |= asdict(sizes.replacement)
-    for version, made in measured.derived.items():
-        size = sizes.versions[version]
+    for version in list(measured.derived):
+        made, size = measured.derived.pop(version), sizes.versions[version]
         found.add(
             "versions",
             version=version,

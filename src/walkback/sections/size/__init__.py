@@ -31,7 +31,7 @@ from walkback.sections.derive import Derived, behind_loaded, derive_from
 from walkback.sections.reading import ReadTables, Tables, missing_words, read_tables
 from walkback.sections.size.parts import Parts, parts_of, parts_of_built
 from walkback.sections.size.replacement import Replacement, replacement_of
-from walkback.sections.size.whatif import what_ifs
+from walkback.sections.size.whatif import stack_deltas, what_ifs
 from walkback.sframe.files import sources_of
 from walkback.sframe.layout import VERSIONS
 from walkback.sframe.planning import Codings
@@ -287,6 +287,9 @@ def _compared(sizes: Sizes, version: int) -> Compared:
 def _version_size(made: Derived) -> VersionSize:
     section = made.section
     parts = parts_of_built(section)
+    what_if = what_ifs(section, parts.total, _text_sections(made))
+    if section.version == VERSIONS[-1]:
+        what_if["stack_deltas"] = stack_deltas(made.read_back)
     return VersionSize(
         files=1,
         functions=made.functions,
@@ -294,7 +297,7 @@ def _version_size(made: Derived) -> VersionSize:
         entries=len(section.functions),
         rows=len(section.row_start),
         parts=parts,
-        what_if=what_ifs(section, made.read_back, parts.total, _text_sections(made)),
+        what_if=what_if,
     )
 
 

@@ -55,18 +55,12 @@ class RowLengths:
     body: I64
     """Bytes of each function's rows, with its attribute record."""
 
-    @property
-    def length(self) -> I64:
-        """Bytes of each row."""
-        return self.width + 1 + self.words
-
     @classmethod
     def of(cls, section: Section) -> RowLengths:
         """Those of a section."""
         functions = section.functions
-        widths = np.array((*layout.FRE_START_SIZES, *(0,) * 13), np.int64)
         owner = np.repeat(np.arange(len(functions)), functions.rows)
-        width = widths[functions.fre_type][owner]
+        width = functions.start_size.astype(np.int64)[owner]
         words = section.shapes.length[section.row_shape] - 1
         sums = np.concatenate(([0], np.cumsum(width + 1 + words)))
         body = sums[functions.first_row + functions.rows] - sums[functions.first_row] + _head(section)
@@ -78,7 +72,7 @@ def _head(section: Section) -> int:
 
 
 def parts_of_built(section: Section) -> Parts:
-    """What the bytes of a section are for that was built here: its functions stand one after the other."""
+    """What the bytes of a section that was built here are for: its functions have no gaps between them."""
     parts = _without_rows(section)
     parts.attributes = _head(section) * len(section.functions)
     parts.starts = int((section.functions.rows * section.functions.start_size).sum())
@@ -106,7 +100,7 @@ def parts_of(section: Section) -> Parts:
 
 
 def _without_rows(section: Section) -> Parts:
-    """The header and the index."""
+    """The parts in front of the rows: header and index."""
     count = len(section.functions)
     padding = _INDEX_PADDING * count if section.version == 2 else 0
     return Parts(header=section.header_end, index=count * section.fde_size - padding, padding=padding)

@@ -71,13 +71,12 @@ def replacement_of(made: Derived) -> Replacement:
     found = Replacement()
     said = marked(made.table.range_origin, len(made.read.faults))
     said[[one.fde for one in made.uncovered]] = False
-    rows = _RowLengths(made)
     before = 0
     for source in made.read.frame_sources:  # they come first
         covered = said[before : before + len(source.frames.fdes)]
         before += len(covered)
         _add_exceptions(found, source.frames, covered)
-        _add_registers(found, source.frames, covered, rows)
+        _add_registers(found, source.frames, covered, made)
     return found
 
 
@@ -93,7 +92,7 @@ def _add_exceptions(found: Replacement, frames: Frames, covered: Bools) -> None:
     found.exception_bytes += int(lsda.sum()) * LSDA_BYTES + routines * ROUTINE_BYTES
 
 
-def _add_registers(found: Replacement, frames: Frames, covered: Bools, lengths: _RowLengths) -> None:
+def _add_registers(found: Replacement, frames: Frames, covered: Bools, made: Derived) -> None:
     others = side_table(frames)
     owner = np.repeat(np.arange(len(frames.fdes)), frames.fdes.rows)
     new_rule = changes(owner, frames.row_rule)
@@ -109,7 +108,7 @@ def _add_registers(found: Replacement, frames: Frames, covered: Bools, lengths: 
     found.register_rows += int(changed.sum())
     found.added_rows += int(added.sum())
     places = frames.fdes.start[owner[added]] + frames.row_offset[added]
-    found.added_row_bytes += lengths.sum_at(places, frames.code_section[owner[added]])
+    found.added_row_bytes += _row_bytes_at(made, places, frames.code_section[owner[added]])
     found.register_bytes += int(costs[numbers].sum())
     found.sets += len(used)
     found.numbered_bytes += NUMBER_BYTES * len(numbers) + int(costs[used].sum())
@@ -134,20 +133,14 @@ def set_bytes(others: SideTable) -> I64:
     return np.where(count > 0, COUNT_BYTES + 2 * largest * count + blocks, 0)
 
 
-class _RowLengths:
-    """The bytes of the row of the derived section that holds at an address."""
-
-    def __init__(self, made: Derived) -> None:
-        self.section = made.section
-        self.table = made.read_back
-
-    def sum_at(self, places: U64, sections: np.ndarray) -> int:
-        found = 0
-        order = np.argsort(sections, kind="stable")
-        border = np.flatnonzero(np.diff(sections[order])) + 1
-        for chosen in np.split(order, border) if len(order) else []:
-            ranges, rows = self.table.find_many(places[chosen], section=int(sections[chosen[0]]))
-            there = rows >= 0
-            found += int(self.section.functions.start_size[ranges[there]].sum())
-            found += int(self.section.shapes.length[self.section.row_shape[rows[there]]].sum())
-        return found
+def _row_bytes_at(made: Derived, places: U64, sections: np.ndarray) -> int:
+    """Bytes of the rows of the derived section that hold at these addresses."""
+    section, found = made.section, 0
+    order = np.argsort(sections, kind="stable")
+    border = np.flatnonzero(np.diff(sections[order])) + 1
+    for chosen in np.split(order, border) if len(order) else []:
+        ranges, rows = made.read_back.find_many(places[chosen], section=int(sections[chosen[0]]))
+        there = rows >= 0
+        found += int(section.functions.start_size[ranges[there]].sum())
+        found += int(section.shapes.length[section.row_shape[rows[there]]].sum())
+    return found

@@ -43,8 +43,8 @@ _WORDS = 6
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
-def what_ifs(section: Section, table: UnwindTable, size: int, text_sections: int) -> dict[str, int]:
-    """The answers for a section of `size` bytes that was built here, with its table; none for version 1."""
+def what_ifs(section: Section, size: int, text_sections: int) -> dict[str, int]:
+    """The answers but the last for a section of `size` bytes that was built here; none for version 1."""
     if section.version == 1:
         return {}
     functions = len(section.functions)
@@ -58,8 +58,6 @@ def what_ifs(section: Section, table: UnwindTable, size: int, text_sections: int
     body = np.diff(section.functions.fre_offset.astype(np.int64), append=section.fre_len)
     found["shared_rows"] = size - int(body[_repeated(section, row_shape)].sum())
     found["palette"] = _palette(section, shapes)
-    if section.version == 3:
-        found["stack_deltas"] = _stack_deltas(table)
     return found
 
 
@@ -122,7 +120,8 @@ def _palette(section: Section, rules: int) -> int:
     return section.header_end + (len(functions) + parts) * head + rows * entry + rules * RULE_BYTES
 
 
-def _stack_deltas(table: UnwindTable) -> int:
+def stack_deltas(table: UnwindTable) -> int:
+    """The last answer, for the table of a section of version 3."""
     if not len(table.row_rule):
         return 0
     distinct, numbers = intern_records(table.rules)
