@@ -59,6 +59,8 @@ _PERL = 'my %h; $h{$_} = $_ * 2 for 1..3000; print scalar(grep { /7/ } sort keys
 
 PROGRAMS = [
     *_own("AMD64", "-O0", "-O2", "-Os"),
+    Program("AMD64", "C, returns by calls", ("C", "-mfunction-return=thunk-inline")),
+    Program("AMD64", "C, jumps by returns", ("C", "-mindirect-branch=thunk-inline")),
     Program("AMD64", "perl", ("perl", "-e", _PERL), "start"),
     Program("AMD64", "git", ("git", "diff", "--no-index", "--word-diff", "TEXT", "OTHER")),
     Program("AMD64", "sed", ("sed", "-E", "s/([a-z]+) ([0-9]+)/\\2 \\1/g", "TEXT")),

@@ -163,3 +163,25 @@ def test_a_call_over_a_trap_only_pushes(traps: str, wrong: list[str], tmp_path: 
     found = verified(text, tmp_path)
     assert [one.what for one in found.mismatches] == wrong
     assert wrong or found.proved == found.reached
+
+
+HOLD = "2: pause; lfence; jmp 2b;"
+CALLED = "call 1f; {hold} 1: .cfi_def_cfa_offset 16; {does}"
+
+
+@pytest.mark.parametrize(
+    ("hold", "does", "wrong"),
+    [
+        (HOLD, "lea 8(%rsp),%rsp; .cfi_def_cfa_offset 8; ret", []),
+        (HOLD, "lea 8(%rsp),%rsp; ret", [("cfa", "rsp+16", "rsp+8", 1)]),
+        (f"{HOLD} .p2align 4;", "mov %rax,(%rsp); ret", []),
+    ],
+    ids=["returns", "no rule for the pop", "jumps"],
+)
+def test_a_call_over_a_loop_that_holds_speculation_only_pushes(
+    hold: str, does: str, wrong: list[tuple[str, str, str, int]], tmp_path: Path
+) -> None:
+    """GCC returns so, and jumps to where a register leads, with `thunk-inline`."""
+    found = verified(CALLED.format(hold=hold, does=does), tmp_path)
+    assert [(one.what, one.claimed, one.computed, one.bytes) for one in found.mismatches] == wrong
+    assert found.proved + found.wrong == found.reached

@@ -59,6 +59,7 @@ cdef class Code:
     cdef unsigned long long read_calls(self, unsigned long long begin, long long size) noexcept nogil
     cdef bint will_call(self, unsigned long long address) noexcept nogil
     cdef bint gets_pc(self, unsigned long long behind, unsigned long long target) noexcept nogil
+    cdef int hold(self, Py_ssize_t pos, Py_ssize_t end) noexcept nogil
     cdef bint calls_over(self, unsigned long long behind, unsigned long long target) noexcept nogil
     cdef long long room(self, unsigned long long address) noexcept nogil
     cdef int filling(self, Py_ssize_t pos, Py_ssize_t end) noexcept nogil

@@ -33,6 +33,12 @@ _BETWEEN = cython.declare(cython.longlong, 64)
 """Bytes from a comparison to its branch."""
 _TO_JUMP = cython.declare(cython.int, 24)
 """Instructions from the check of an index to the jump by a table."""
+if cython.compiled:
+    _HOLD = cython.declare(cython.const[cython.uchar][::1])
+_HOLD = memoryview(bytes.fromhex("f3900faee8ebf9"))
+"""pause; lfence; and a jump to the `pause`."""
+_TO_TARGET = cython.declare(cython.ulonglong, 32)
+"""Bytes that a call may leave out, with padding."""
 _MOST_CALLED = cython.declare(cython.int, 64)
 """Functions that `reach` follows."""
 _LONGEST = cython.declare(cython.longlong, 1 << 16)
@@ -206,14 +212,37 @@ class Code:
         return True
 
     def calls_over(self, behind: cython.ulonglong, target: cython.ulonglong) -> cython.bint:
-        """AMD64: whether a call leaves out one `int3` behind it, or nothing: it pushes, and goes on at its target.
+        """AMD64: whether a call leaves out only a trap behind it, or nothing: it pushes, and goes on at its target.
 
-        Linux fills the processor's stack of return addresses so. Functions begin at multiples of 16.
+        Linux fills the processor's stack of return addresses so, with `int3`; functions begin at multiples of 16.
+        Compilers return and jump so, behind a loop that holds speculation.
         """
-        if self.machine != AMD64:
+        away: cython.ulonglong = (target - behind) & _ALL
+        if self.machine != AMD64 or away > _TO_TARGET:
             return False
+        if away == 0:
+            return True
         pos: cython.Py_ssize_t = self.place_of_code(behind)
-        return target == behind or (target == behind + 1 and target & 15 != 0 and pos >= 0 and self.data[pos] == 0xCC)
+        end: cython.Py_ssize_t = self.place_of_code(target)
+        if pos < 0 or end - pos != cython.cast(cython.Py_ssize_t, away):
+            return False
+        if self.data[pos] == 0xCC:
+            return away == 1 and target & 15 != 0
+        size: cython.int = self.hold(pos, end)
+        while size and pos + size < end:
+            pos += size
+            size = self.padding(pos, end)
+        return size != 0
+
+    def hold(self, pos: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:
+        """AMD64: how many bytes from a place in the buffer on are a loop that holds speculation; 0 if none is."""
+        i: cython.int
+        if self.machine != AMD64 or end - pos < _HOLD.shape[0]:
+            return 0
+        for i in range(_HOLD.shape[0]):
+            if self.data[pos + i] != _HOLD[i]:
+                return 0
+        return cython.cast(cython.int, _HOLD.shape[0])
 
     def gets_pc(self, behind: cython.ulonglong, target: cython.ulonglong) -> cython.bint:
         """AMD64: whether a call goes to what is behind it, and no function begins there: so code learns where it is."""
@@ -286,7 +315,9 @@ class Code:
         if size:
             return size
         if self.machine == AMD64:
-            return 2 if end - pos >= 2 and self.data[pos] == 0x0F and self.data[pos + 1] == 0x0B else 0
+            if end - pos >= 2 and self.data[pos] == 0x0F and self.data[pos + 1] == 0x0B:
+                return 2
+            return self.hold(pos, end)
         if end - pos < 4:
             return 0
         if self.machine == AARCH64:

@@ -78,6 +78,7 @@ cdef class Edges:
     cdef bint call(self) except -1 nogil
     cdef bint surely_comes_back(self) noexcept nogil
     cdef int call_within(self, long long place) except -1 nogil
+    cdef bint begins_thunk(self, long long place) noexcept nogil
     cdef bint follow_call(self) except -1 nogil
     cdef int catch(self) except -1 nogil
     cdef bint fits(self, long long place) noexcept nogil

@@ -422,10 +422,22 @@ class Edges:
         trust: cython.int = self.unit.trust
         if self.code.machine == AMD64:
             self.state.set(self.state.sp, moved(value, -8))
-        self.unit.trust = Trust.LEAST
+        self.unit.trust = Trust.SOME if self.begins_thunk(place) else Trust.LEAST
         self.unit.put_off(place)
         self.unit.trust = trust
         return self.state.set(self.state.sp, value)
+
+    def begins_thunk(self, place: cython.longlong) -> cython.bint:
+        """Whether an inline thunk begins at a place of the unit, to which calls surely go: a call that only pushes."""
+        address: cython.ulonglong = self.unit.address_of(place)
+        pos: cython.Py_ssize_t = self.code.place_of_code(address)
+        if pos < 0:
+            return False
+        end: cython.longlong = pos + self.unit.base[self.unit.member_of(place) + 1] - place
+        decode(self.code.machine, self.code.bytes, pos, end, address, self.other)
+        address += self.other.length
+        target: cython.ulonglong = self.other.target
+        return self.other.flow == Flow.CALL and target != address and self.code.calls_over(address, target)
 
     def follow_call(self) -> cython.bint:
         """Let what a short function without branches does happen, if this calls one; returns whether it does.
