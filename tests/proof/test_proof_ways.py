@@ -185,3 +185,16 @@ def test_a_call_over_a_loop_that_holds_speculation_only_pushes(
     found = verified(CALLED.format(hold=hold, does=does), tmp_path)
     assert [(one.what, one.claimed, one.computed, one.bytes) for one in found.mismatches] == wrong
     assert found.proved + found.wrong == found.reached
+
+
+@pytest.mark.parametrize(("barrier", "unused"), [("dsb sy; isb;", 8), ("dsb nsh; isb;", 8), ("sb;", 4), ("", 0)])
+def test_barriers_behind_a_return_are_no_code_and_behind_a_call_they_are(
+    barrier: str, unused: int, tmp_path: Path
+) -> None:
+    """Compilers put them there against speculation in a straight line."""
+    enter = "stp x29,x30,[sp,-16]!; .cfi_def_cfa_offset 16; .cfi_offset 29,-16; .cfi_offset 30,-8;"
+    leave = "ldp x29,x30,[sp],16; .cfi_restore 29; .cfi_restore 30; .cfi_def_cfa_offset 0; ret;"
+    text = f"{enter} cbz x0,1f; .cfi_remember_state; {leave} {barrier} .cfi_restore_state; 1: bl g; {barrier} {leave}"
+    head = f".arch armv8.5-a\n{HEAD.replace('@', '%')}"
+    found = verified(text, tmp_path, before=head, assembler=peer("aarch64-as-2.44"))
+    assert (found.proved, found.bytes - found.reached) == (found.reached, unused)

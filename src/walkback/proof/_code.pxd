@@ -63,6 +63,8 @@ cdef class Code:
     cdef bint calls_over(self, unsigned long long behind, unsigned long long target) noexcept nogil
     cdef long long room(self, unsigned long long address) noexcept nogil
     cdef int filling(self, Py_ssize_t pos, Py_ssize_t end) noexcept nogil
+    cdef int unused(self, Py_ssize_t pos, Py_ssize_t end) noexcept nogil
+    cdef unsigned int word(self, Py_ssize_t pos) noexcept nogil
     cdef bint keeps(self, long long at, long long end, unsigned long long registers) noexcept nogil
     cdef bint jumps_by_table(self, long long at, long long end) noexcept nogil
     cdef int padding(self, Py_ssize_t pos, Py_ssize_t end) noexcept nogil

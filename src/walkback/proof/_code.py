@@ -29,6 +29,10 @@ _ALL = cython.declare(cython.ulonglong, WORD)
 _BLOCK = cython.declare(cython.int, BLOCK_BITS)
 _FAR = cython.declare(cython.longlong, 1 << 40)
 _NOP_OF_AARCH64 = cython.declare(cython.uint, 0xD503201F)
+_DSB_SY = cython.declare(cython.uint, 0xD5033F9F)
+_DSB_NSH = cython.declare(cython.uint, 0xD503379F)
+_ISB = cython.declare(cython.uint, 0xD5033FDF)
+_SB = cython.declare(cython.uint, 0xD50330FF)
 _BETWEEN = cython.declare(cython.longlong, 64)
 """Bytes from a comparison to its branch."""
 _TO_JUMP = cython.declare(cython.int, 24)
@@ -287,9 +291,7 @@ class Code:
         if self.machine == AARCH64:
             if end - pos < 4:
                 return cython.cast(cython.int, end - pos)
-            word: cython.uint = (self.data[pos] | self.data[pos + 1] << 8 | self.data[pos + 2] << 16) | cython.cast(
-                cython.uint, self.data[pos + 3]
-            ) << 24
+            word: cython.uint = self.word(pos)
             return 4 if word == 0 or word == _NOP_OF_AARCH64 else 0
         if self.machine != AMD64:
             if end - pos >= 2 and self.data[pos] == 7 and self.data[pos + 1] & 0xF0 == 0:
@@ -315,14 +317,27 @@ class Code:
         if size:
             return size
         if self.machine == AMD64:
-            if end - pos >= 2 and self.data[pos] == 0x0F and self.data[pos + 1] == 0x0B:
-                return 2
-            return self.hold(pos, end)
+            return 2 if end - pos >= 2 and self.data[pos] == 0x0F and self.data[pos + 1] == 0x0B else 0
         if end - pos < 4:
             return 0
         if self.machine == AARCH64:
             return 4 if self.data[pos + 3] == 0xD4 and self.data[pos + 2] & 0xE0 == 0x20 else 0
         return 4 if self.data[pos] == 0xA7 and self.data[pos + 1] == 0xF4 and self.data[pos + 3] == 1 else 0
+
+    def unused(self, pos: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:
+        """The same where no call comes back to either; there what holds speculation is no code."""
+        size: cython.int = self.filling(pos, end)
+        if size or self.machine != AARCH64 or end - pos < 4:
+            return size or self.hold(pos, end)
+        word: cython.uint = self.word(pos)
+        if end - pos >= 8 and (word == _DSB_SY or word == _DSB_NSH) and self.word(pos + 4) == _ISB:
+            return 8
+        return 4 if word == _SB else 0
+
+    def word(self, pos: cython.Py_ssize_t) -> cython.uint:
+        """Four bytes of the buffer, as AArch64 has instructions."""
+        low: cython.uint = self.data[pos] | self.data[pos + 1] << 8 | self.data[pos + 2] << 16
+        return low | cython.cast(cython.uint, self.data[pos + 3]) << 24
 
 
 @cython.cfunc

@@ -174,7 +174,7 @@ def _follow_range(
         seen[number] |= Seen.SWITCHES
     while place < end:
         if not walk.unit.owner[place]:
-            size = walk.code.filling(
+            size = walk.code.unused(
                 cython.cast(cython.Py_ssize_t, code_at + place), cython.cast(cython.Py_ssize_t, code_at + end)
             )
             if not size and former_cfa:

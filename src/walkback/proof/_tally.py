@@ -144,7 +144,7 @@ def _sum_up(
     with cython.boundscheck(False):
         while place < end:
             if not walk.unit.owner[place]:
-                size = walk.code.filling(
+                size = walk.code.unused(
                     cython.cast(cython.Py_ssize_t, pos + place), cython.cast(cython.Py_ssize_t, pos + end)
                 )
                 counts[cython.cast(cython.Py_ssize_t, Why.PADDING if size else Why.DATA)] += max(size, 1)

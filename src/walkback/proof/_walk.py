@@ -383,7 +383,7 @@ class Walk:
             while place < self.unit.base[i + 1]:
                 size: cython.int = self.unit.length[place]
                 if not size and not self.unit.owner[place]:
-                    size = self.code.filling(self.unit.code_at + place, self.unit.code_at + self.unit.end)
+                    size = self.code.unused(self.unit.code_at + place, self.unit.code_at + self.unit.end)
                     if size == 0 and self.rows.suppose(place):
                         self.unit.source = -1
                         self.unit.assumed = True
