@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 import subprocess
 import sys
+import threading
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
@@ -151,6 +154,24 @@ def test_a_scheduler_that_is_not_there_is_told(address: str) -> None:
     # Each in a process of its own: what Dask leaves of one that failed can hinder the next.
     out = subprocess.run([sys.executable, "-c", IN_VAIN, address], capture_output=True, text=True, check=True).stdout
     assert "no scheduler of Dask answers: " in out
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", bytes(64)])
+def test_what_answers_and_is_no_scheduler_is_named_at_once(answer: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    with server.accept()[0] as connection:
+                        connection.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        command = [sys.executable, "-c", IN_VAIN, f"tcp://127.0.0.1:{server.getsockname()[1]}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
+    assert done.stdout.startswith("tcp://127.0.0.1:")
+    assert "no scheduler of Dask answers: " in done.stdout
+    assert done.stderr == ""
 
 
 @pytest.mark.whole

@@ -260,10 +260,12 @@ class DaskWorkers(_Closing):
             import distributed
         except ImportError:
             raise UnreadableError("Dask is not installed here: pip install 'walkback[dask]'") from None
+        kind: Any = distributed.Client  # it has no types
+        self._client = kind.__new__(kind)
         try:
-            client: Any = distributed.Client  # it has no types
-            self._client = client(address, timeout=timeout, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
+            kind.__init__(self._client, address, timeout=timeout, set_as_default=False)
+        except Exception as error:  # what answers may be anything
+            self._client.status = "closed"  # else it waits for that when it is let go of
             raise UnreadableError(f"no scheduler of Dask answers: {one_line(error)}", file=address or "''") from None
         self._threads, self._counted = 0, -_COUNTED_EVERY
         self._executor: Executor = self._client.get_executor(pure=False)
