@@ -198,3 +198,15 @@ def test_barriers_behind_a_return_are_no_code_and_behind_a_call_they_are(
     head = f".arch armv8.5-a\n{HEAD.replace('@', '%')}"
     found = verified(text, tmp_path, before=head, assembler=peer("aarch64-as-2.44"))
     assert (found.proved, found.bytes - found.reached) == (found.reached, unused)
+
+
+@pytest.mark.parametrize("body", ["call g; pop %rbx; .cfi_def_cfa_offset 8; ret", "call quits; .cfi_def_cfa_offset 8;"])
+def test_a_function_that_gets_more_stack_goes_on_behind_the_return(body: str, tmp_path: Path) -> None:
+    """GCC's split stacks. A call in front that may not come back says nothing of it."""
+    text = (
+        f"cmp %fs:112,%rsp; jb 1f; 2: push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; {body}; .cfi_restore 3;"
+        "1: mov $8,%r10d; xor %r11d,%r11d; call __morestack; ret; jmp 2b"
+    )
+    found = verified(text, tmp_path)
+    assert (found.mismatches, found.functions_proved) == ([], "pop" in body)
+    assert found.assumed == (0 if "pop" in body else 15)

@@ -37,6 +37,7 @@ cdef class Code:
     cdef bint is_seldom
     cdef bint comes_back
     cdef bint is_again
+    cdef bint is_beyond
     cdef bint is_odd
     cdef long long known_size
     cdef unsigned long long changed

@@ -137,12 +137,13 @@ class Code:
         """Find what is known of the function at an address, or of the one around it.
 
         `is_silent` says whether it does not come back, `is_seldom` whether it mostly does not, `comes_back` whether it
-        does, and `is_again` whether it does with the return address that it was passed. `changed` has the registers
-        that it changes, as bits, and `broken` those that it never saves, if all that it does is known; then
-        `known_size` has its bytes. `is_odd` is code of this file without a table.
+        does, `is_again` whether it does with the return address that it was passed, and `is_beyond` whether it also
+        goes on behind the return behind its call. `changed` has the registers that it changes, as bits, and `broken`
+        those that it never saves, if all that it does is known; then `known_size` has its bytes. `is_odd` is code of
+        this file without a table.
         """
         part: cython.Py_ssize_t = last(self.functions, self.functions.shape[0], address)
-        self.is_silent = self.is_seldom = self.is_again = self.comes_back = False
+        self.is_silent = self.is_seldom = self.is_again = self.is_beyond = self.comes_back = False
         self.changed = _ALL
         self.broken = 0
         self.is_odd = False
@@ -153,6 +154,7 @@ class Code:
                 self.is_silent = self.back[part] == Back.NEVER and away == 0
                 self.is_seldom = self.back[part] == Back.SELDOM and away == 0
                 self.is_again = self.back[part] == Back.AGAIN and away == 0
+                self.is_beyond = self.back[part] == Back.BEYOND and away == 0
                 self.comes_back = self.back[part] == Back.ALWAYS and away == 0
                 if away < cython.cast(cython.ulonglong, self.size[part]):
                     self.changed = self.written[part]

@@ -77,6 +77,7 @@ cdef class Edges:
     cdef int come_to(self, long long place, bint is_sure) except -1 nogil
     cdef bint call(self) except -1 nogil
     cdef bint surely_comes_back(self) noexcept nogil
+    cdef int go_beyond(self) except -1 nogil
     cdef int call_within(self, long long place) except -1 nogil
     cdef bint begins_thunk(self, long long place) noexcept nogil
     cdef bint follow_call(self) except -1 nogil

@@ -82,6 +82,7 @@ _ONE = cython.declare(cython.ulonglong, 1)
 _PASSED = cython.declare(cython.int, 3)
 """AArch64: in which register functions of Go pass their return address where they ask for a larger stack."""
 _PASSED_ON_S390X = cython.declare(cython.int, 5)
+_RETURN = cython.declare(cython.int, 0xC3)
 _PUSHED = cython.declare(cython.ulonglong, 1 << 20)
 """Bytes of arguments at most of a call."""
 
@@ -383,6 +384,8 @@ class Edges:
         passed: cython.longlong = self.state.get(_PASSED_ON_S390X if self.code.machine == S390X else _PASSED)
         if not is_direct or not self.follow_call():
             self.state.call(changed, self.code.broken if is_direct else 0, is_direct and self.code.is_odd)
+        if is_direct and self.code.is_beyond:
+            self.go_beyond()
         if self.code.machine == S390X and self.one.clobbers == 1:
             # A call of `__fentry__`, with its return address in register 0, keeps the link register.
             self.state.set(self.state.ra, link)
@@ -402,6 +405,15 @@ class Edges:
             self.leave()
             return False
         return True
+
+    def go_beyond(self) -> cython.int:
+        """AMD64: a call before a function has done anything comes also behind the return that stands behind it."""
+        behind: cython.longlong = self.pos + self.one.length
+        is_return: cython.bint = behind < self.unit.code_at + self.unit.end and self.code.data[behind] == _RETURN
+        begins: cython.bint = self.state.get(self.state.sp) == self.state.entry_stack()
+        if self.code.machine == AMD64 and is_return and begins:
+            self.lead_to(self.address + self.one.length + 1, self.unit.trust == Trust.FULL)
+        return 0
 
     def surely_comes_back(self) -> cython.bint:
         """Whether a call of a function that can come back does so.

@@ -63,7 +63,14 @@ class KnownCode:
 
 
 def known_code(
-    ranges: Ranges, seen: Scan, silent_by_name: Sequence[int], seldom: U64, keeping: U64, again: U64, replaceable: U64
+    ranges: Ranges,
+    seen: Scan,
+    silent_by_name: Sequence[int],
+    seldom: U64,
+    keeping: U64,
+    again: U64,
+    beyond: U64,
+    replaceable: U64,
 ) -> KnownCode:
     """What a first look at the ranges of a table has seen, and which functions are known by their names.
 
@@ -77,11 +84,13 @@ def known_code(
     keeping = distinct(keeping)
     back = may & ~are_among(ranges.start, silent) & ~are_among(ranges.start, keeping) & ~is_replaceable
     start = ranges.start[back]
-    others = distinct(seldom[~are_among(seldom, silent) & ~are_among(seldom, start)])
+    named = np.concatenate((seldom, beyond))
+    others = distinct(named[~are_among(named, silent) & ~are_among(named, start)])
     functions = np.concatenate((silent, others, keeping, start))
     kind = np.full(len(functions), Back.ALWAYS, np.uint8)
     kind[are_among(functions, seldom)] = Back.SELDOM
     kind[are_among(functions, again)] = Back.AGAIN
+    kind[are_among(functions, beyond)] = Back.BEYOND
     kind[: len(silent)] = Back.NEVER
     order = np.argsort(functions, kind="stable")
     bare = len(silent) + len(others)

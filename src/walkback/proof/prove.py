@@ -38,6 +38,7 @@ from walkback.proof.proof import Proof
 from walkback.proof.ranges import Ranges, range_at, spread, together, walked_again, ways_to_parts
 from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
 from walkback.proof.silent import (
+    BEYOND,
     CATCHING,
     KEEPING,
     KEEPS_NOTHING,
@@ -118,6 +119,11 @@ class Prover:
     def keeping(self) -> U64:
         """Those of functions that keep all registers."""
         return np.concatenate((self.called_as(KEEPING), self._places_of(KEEPING)))
+
+    @cached_property
+    def beyond(self) -> U64:
+        """Those of functions that also go on behind the return behind their call."""
+        return np.concatenate((self.called_as(BEYOND), self._places_of(BEYOND)))
 
     @cached_property
     def _called(self) -> list[tuple[int, str]]:
@@ -232,7 +238,8 @@ class Prover:
         silent = [*self.silent, *silent_ocaml.tolist()]
         replaceable = replaceable_functions(self.elf, self.image)
         seen_so = seen._replace(ways=ways)
-        known = known_code(ranges, seen_so, silent, self.seldom, self.keeping, self._go.again, replaceable)
+        by_name = self.seldom, self.keeping, self._go.again, self.beyond
+        known = known_code(ranges, seen_so, silent, *by_name, replaceable)
         return known, ways, seen
 
     def names_of_careless(self, table: UnwindTable) -> list[str]:

@@ -176,6 +176,8 @@ OWN_CONVENTION = re.compile(
 """Functions that are entered with something else on the stack, or never called."""
 KEEPING = frozenset({"__fentry__"})
 """Functions that keep all registers: a profiler's, which functions call before they have done anything."""
+BEYOND = frozenset({"__morestack"})
+"""Functions of GCC's split stacks, which go on behind the return behind their call: it is for what comes back."""
 REWRITING = ("_Unwind_RaiseException", "_Unwind_Resume", "_Unwind_Resume_or_Rethrow", "_Unwind_ForcedUnwind")
 """Functions whose saved registers others write over, through a pointer: they go on in the frame that catches."""
 

@@ -245,6 +245,8 @@ class Back(IntEnum):
     SELDOM = 2
     AGAIN = 3
     """Though its code does not show it, and with the return address that it was passed: Go's, for a larger stack."""
+    BEYOND = 4
+    """And it goes on behind the return behind its call: GCC's, for more stack."""
 
 
 class Trust(IntEnum):
