@@ -294,7 +294,7 @@ def run_examples(document: Path, shell: Shell) -> None:
 def test_documents_with_examples_are_known() -> None:
     kinds = {named(one): {block.kind for block in blocks(one)} for one in DOCUMENTS}
     assert {name for name, here in kinds.items() if here & {"console", "python"}} == WITH_EXAMPLES
-    assert set().union(*kinds.values()) <= {"asm", "c", "console", "output", "python", "sh", "text"}
+    assert set().union(*kinds.values()) <= {"asm", "c", "console", "cpp", "output", "python", "sh", "text"}
 
 
 def test_what_stands_in_make_blocks_are_targets() -> None:
