@@ -317,6 +317,7 @@ def _build(elf: ElfFile, plan: Plan, address: int | None, as_written: bool) -> B
     def at(place: int) -> Built:
         return build_planned(
             plan,
+            pcrel=None,
             byteorder=elf.byteorder,
             address=place,
             frame_pointer=by_pointer,

@@ -77,13 +77,13 @@ def build(
 def build_planned(
     plan: Plan,
     *,
-    pcrel: bool | None = None,
-    byteorder: ByteOrder | None = None,
-    address: int = 0,
-    frame_pointer: bool = False,
-    leave_out: bool = False,
-    width_by_size: bool = False,
-    linked: bool | None = None,
+    pcrel: bool | None,
+    byteorder: ByteOrder | None,
+    address: int,
+    frame_pointer: bool,
+    leave_out: bool,
+    width_by_size: bool,
+    linked: bool | None,
 ) -> Built:
     """Make the section of a table that was planned; the arguments are those of `build`."""
     table, version = plan.table, plan.version
