@@ -90,6 +90,7 @@ FACES = (
     "walkback.code.amd64.opcodes",
     "walkback.code.amd64.operands",
     "walkback.code.amd64.prefixes",
+    "walkback.code.amd64.promoted",
     "walkback.code.amd64.registers",
     "walkback.code.amd64.twobytes",
     "walkback.code.amd64.writes",

@@ -34,6 +34,16 @@ def test_capstone_has_the_text() -> None:
     assert texts == ["pushq %rbp", "movq %rsp, %rbp", "jmp 0x401017", "06", "retq", "repz retq"]
 
 
+def test_objdump_has_what_capstone_does_not_know(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("capstone")
+    (tmp_path / "objdump").write_text(f'#!/bin/sh\nexec {peer("objdump-new")} "$@"\n')
+    (tmp_path / "objdump").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    code = [bytes.fromhex(one) for one in ("55", "62d48418fff6", "06", "d51050", "c3")]
+    texts = instruction_texts(AMD64, [(0x1000 + 16 * number, one) for number, one in enumerate(code)])
+    assert texts == ["pushq %rbp", "push2p %r14,%r15", "06", "push %r16", "retq"]
+
+
 @pytest.mark.usefixtures("hidden")
 def test_objdump_has_it_without_capstone() -> None:
     texts = instruction_texts(AMD64, CODE)

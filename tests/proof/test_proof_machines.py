@@ -82,6 +82,10 @@ def test_go_saves_the_link_register_of_s390x_twice_or_by_an_index(text: str, pro
 
 SHADOW = ("-fsanitize=shadow-call-stack", "-ffixed-x18")
 MADE = [
+    ("clang-19", "c", ("-O0", "-mapxf")),
+    ("clang-19", "c", ("-O2", "-mapxf")),
+    ("clang-19", "cc", ("-O2", "-mapxf")),
+    ("clang-19", "cc", ("-Os", "-mapxf")),
     ("s390x-gcc", "c", ("-O2", "-pg", "-mfentry")),
     ("s390x-gcc", "cc", ("-O0", "-pg", "-mfentry")),
     ("aarch64-gcc", "c", ("-O0", *SHADOW)),

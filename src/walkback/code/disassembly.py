@@ -26,18 +26,19 @@ _NAMED = re.compile(r"\s*<[^>]*>$")
 
 def instruction_texts(machine: Machine, instructions: Instructions) -> list[str]:
     """The text of each instruction."""
-    found = _by_capstone(machine, instructions)
-    if found is None:
-        found = _by_objdump(machine, instructions)
-    return [text or code.hex(" ") for text, (_, code) in zip(found, instructions, strict=True)]
+    texts = _by_capstone(machine, instructions)
+    missing = [number for number, text in enumerate(texts) if not text]
+    for number, text in zip(missing, _by_objdump(machine, [instructions[number] for number in missing]), strict=True):
+        texts[number] = text or instructions[number][1].hex(" ")
+    return texts
 
 
-def _by_capstone(machine: Machine, instructions: Instructions) -> list[str] | None:
-    """None where there is no capstone."""
+def _by_capstone(machine: Machine, instructions: Instructions) -> list[str]:
+    """The text of each, empty where capstone does not know it, or is not there."""
     try:
         import capstone
     except ImportError:
-        return None
+        return [""] * len(instructions)
     kind, mode = {
         "AMD64": (capstone.CS_ARCH_X86, capstone.CS_MODE_64),
         "AArch64": (capstone.CS_ARCH_ARM64, capstone.CS_MODE_LITTLE_ENDIAN),
@@ -59,6 +60,8 @@ def _by_objdump(machine: Machine, instructions: Instructions) -> list[str]:
     import subprocess
     import tempfile
 
+    if not instructions:
+        return []
     parts = list(_joined(instructions))
     programs = [shutil.which(name) for name in ("objdump", f"{_CROSS[machine.name]}-objdump")]
     with tempfile.NamedTemporaryFile() as file:

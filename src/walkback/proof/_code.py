@@ -73,6 +73,7 @@ class Code:
         self.size = memoryview(known.size)
         self.named, self.targets = memoryview(known.named), memoryview(known.targets)
         self.pointed, self.returning = memoryview(known.pointed), memoryview(known.returning)
+        self.highest = known.highest
         self.brief = memoryview(known.brief)
         self.ok = True
         self.called = memoryview(np.zeros(_MOST_CALLED, np.uint64))

@@ -16,6 +16,7 @@ from walkback.proof.ranges import in_pieces
 if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.code._instruction import Instruction
+    from cython.cimports.walkback.code.amd64.prefixes import REX2
     from cython.cimports.walkback.code.decoding import decode
     from cython.cimports.walkback.code.effects import Effect, Flow
     from cython.cimports.walkback.code.machines import AARCH64, AMD64, S390X
@@ -25,6 +26,7 @@ if cython.compiled:
 else:
     from walkback.base.growing import Growing
     from walkback.code._instruction import Instruction
+    from walkback.code.amd64.prefixes import REX2
     from walkback.code.decoding import decode
     from walkback.code.effects import Effect, Flow
     from walkback.code.machines import AARCH64, AMD64, S390X
@@ -62,6 +64,8 @@ class Scan(NamedTuple):
     """The registers that each range changes, as bits: all of them if it calls or jumps elsewhere."""
     kept: U64
     """Those that it stores or copies."""
+    highest: U8
+    """The highest number of one that it gives a value."""
     ways: U64
     """How control leaves ranges: rows of a range, an address, and a `Way`."""
     calls: U64
@@ -88,7 +92,7 @@ def scan(code, image, ranges, sp, former=None):
     known = _among(former, ranges)
     called, taken, targets, brief = former.called, former.taken, former.targets, former.brief
     returns, leaps = np.zeros(count, np.uint8), np.zeros(count, np.uint8)
-    written, kept = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+    written, kept, highest = np.zeros(count, np.uint64), np.zeros(count, np.uint64), np.zeros(count, np.uint8)
     starts = np.zeros(len(targets), np.uint8)
     np.bitwise_or.at(starts, ranges.pos >> 3, (1 << (ranges.pos & 7)).astype(np.uint8))
 
@@ -97,7 +101,7 @@ def scan(code, image, ranges, sp, former=None):
         found, elsewhere = [Growing(width) for width in _WIDTHS], Growing(1)
         whole = wanted, ranges.start, ranges.size, ranges.pos, starts
         marks = called, taken, targets, brief
-        _scan(code, *whole, sp, low, high, returns, leaps, written, kept, *marks, *found, elsewhere)
+        _scan(code, *whole, sp, low, high, returns, leaps, written, kept, highest, *marks, *found, elsewhere)
         return [*(rows.rows() for rows in found), elsewhere]
 
     pieces = _in_pieces(ranges, np.flatnonzero(known < 0), len(image.data))
@@ -106,7 +110,10 @@ def scan(code, image, ranges, sp, former=None):
         _mark(elsewhere, called, taken, targets)
     ways, calls, named = joined((part[: len(_WIDTHS)] for part in parts), _WIDTHS)
     old = np.flatnonzero(known >= 0)
-    columns = (returns, former.returns), (leaps, former.leaps), (written, former.written), (kept, former.kept)
+    columns = (
+        *((returns, former.returns), (leaps, former.leaps)),
+        *((written, former.written), (kept, former.kept), (highest, former.highest)),
+    )
     for now, before in columns:
         now[old] = before[known[old]]
     number = np.full(len(former.start), -1, np.int64)
@@ -118,6 +125,7 @@ def scan(code, image, ranges, sp, former=None):
         leaps.astype(np.bool_),
         written,
         kept,
+        highest,
         np.concatenate((renumbered(former.ways, number), ways)),
         np.concatenate((renumbered(former.calls, number), calls)),
         called,
@@ -146,7 +154,7 @@ def _nothing(size):
     called, taken, targets = (np.zeros(size // 8 + 1, np.uint8) for _ in range(3))
     numbers, rows = np.zeros(0, np.uint64), np.zeros((0, 3), np.uint64)
     none = np.zeros(0, np.bool_)
-    ranges = numbers, np.zeros(0, np.int64), none, none, numbers, numbers
+    ranges = numbers, np.zeros(0, np.int64), none, none, numbers, numbers, np.zeros(0, np.uint8)
     return Scan(*ranges, rows, rows, called, taken, numbers, targets, np.zeros(size // 2 + 1, np.uint16))
 
 
@@ -221,6 +229,7 @@ def _scan(
     leaps: cython.uchar[::1],
     written: cython.ulonglong[::1],
     kept: cython.ulonglong[::1],
+    highest: cython.uchar[::1],
     called: cython.uchar[::1],
     taken: cython.uchar[::1],
     targets: cython.uchar[::1],
@@ -245,6 +254,7 @@ def _scan(
             """From places to addresses."""
             changed: cython.ulonglong = 0
             stored: cython.ulonglong = 0
+            most: cython.int = 0
             call: cython.ulonglong = 0
             """The target of the call that came last, while nothing but padding came since."""
             goes_on: cython.bint = True
@@ -260,6 +270,8 @@ def _scan(
                 what: cython.uint = in_brief(one, code.machine, sp)
                 if what:
                     brief[place >> 1] = cython.cast(cython.ushort, what | (place & 1))
+                if one.first > most:
+                    most = one.first
                 if changed != _ALL:
                     changed |= one.changes()
                     stored |= one.keeps()
@@ -318,6 +330,7 @@ def _scan(
                         elsewhere.add(at << _KIND_BITS | _TARGET)
             written[i] = _ALL if goes_on and not call else changed
             kept[i] = stored
+            highest[i] = cython.cast(cython.uchar, most)
             if call:
                 ways.add(i, call, Way.LAST_CALL)
             elif goes_on:
@@ -356,6 +369,8 @@ def names_function(code: Code, one: Instruction, pos: cython.Py_ssize_t) -> cyth
     first: cython.int = code.data[pos]
     second: cython.int = code.data[pos + 1]
     if code.machine == AMD64:
+        if first == REX2:
+            first, second = 0x40, code.data[pos + 2]
         return first == 0x8D or (first & 0xF0 == 0x40 and second == 0x8D)
     return first == 0xC0 and second & 15 == 0
 

@@ -14,6 +14,7 @@ class Scan(NamedTuple):
     leaps: Bools
     written: U64
     kept: U64
+    highest: U8
     ways: U64
     calls: U64
     called: U8

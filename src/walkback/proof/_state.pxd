@@ -51,6 +51,7 @@ cdef class State:
     cdef unsigned long long[::1] alignments
     cdef int alignment_count
 
+    cdef int follow(self, int highest) noexcept nogil
     cdef int begin(self) noexcept nogil
     cdef long long aligned_by(self, unsigned long long address) noexcept nogil
     cdef int enter(self) noexcept nogil

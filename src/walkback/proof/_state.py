@@ -10,6 +10,7 @@ import numpy as np
 from walkback.base.bits import WORD
 
 if cython.compiled:
+    from cython.cimports.walkback.code.amd64.registers import BEHIND
     from cython.cimports.walkback.code.effects import NONE
     from cython.cimports.walkback.proof.packed import is_vague, made
     from cython.cimports.walkback.proof.values import (
@@ -23,6 +24,7 @@ if cython.compiled:
         Known,
     )
 else:
+    from walkback.code.amd64.registers import BEHIND
     from walkback.code.effects import NONE
     from walkback.proof.packed import is_vague, made
     from walkback.proof.values import ID_MASK, ID_SHIFT, KIND_MASK, NO_BOUND, OFFSET_SHIFT, PLAIN_MASK, REGISTERS, Known
@@ -70,6 +72,13 @@ class State:
         self.alignments = memoryview(np.zeros(_ALIGNMENTS, np.uint64))
         self.begin()
         self.enter()
+
+    def follow(self, highest: cython.int) -> cython.int:
+        """Follow the registers of APX too, if the code gives values to registers that are so high."""
+        if self.ra == _RETURN and highest >= BEHIND:
+            self.registers = BEHIND + 16
+            self.enter()
+        return 0
 
     def begin(self) -> cython.int:
         """Begin with another unit."""

@@ -37,6 +37,7 @@ class Walk:
 
     def __init__(self, code, claims, state, ranges, members, chain=-1, free=False):
         self.code, self.state, self.free = code, state, free
+        self.state.follow(self.code.highest)
         self.unit = Unit(state, ranges, members, free)
         self.rows = Rows(claims, state, self.unit, ranges, chain, free)
         self.edges = Edges(code, state, self.unit, self.rows, ranges)

@@ -106,6 +106,8 @@ def in_brief(one: Instruction, machine: cython.int, none: cython.int) -> cython.
             return 0
     elif effect != Effect.LOAD_TABLE or one.index >= 0 or one.second >= 0:
         return 0
+    if machine == AMD64 and (changed > 15 or source > 15):
+        return 0  # the registers of APX have larger numbers than there is room for
     if changed < 0 or source == none or (changed == none and (effect != Effect.STORE and effect != Effect.NOTHING)):
         return 0
     bits: cython.int = register_bits(machine)

@@ -46,6 +46,8 @@ class KnownCode:
     """Places in code that data points to, rising; where only symbols and calls say what functions there are."""
     returning: U64 = field(default_factory=_nothing)
     """The addresses of functions outside of the table that come back, as their calls show."""
+    highest: int = 0
+    """The highest number of a register that any code gives a value."""
 
     def of_calls(self, targets: U64) -> U64:
         """What is known of the function at each address: a row of numbers that all together say what a call does."""
@@ -105,6 +107,7 @@ def known_code(
         seen.targets,
         seen.brief,
         returning=_returning(seen, ranges, np.concatenate((silent, others))),
+        highest=int(seen.highest.max(initial=0)),
     )
 
 

@@ -1,7 +1,8 @@
 """Instructions of AMD64 (compiled): lengths, where control goes, and what becomes of registers and the stack.
 
-`opcodes` has what stands behind each opcode, `onebyte` and `twobytes` what instructions of the maps do, `writes` what
-the others write. The vector extensions (VEX, EVEX and XOP) repeat the maps with prefixes of their own.
+`opcodes` has what stands behind each opcode, `onebyte`, `twobytes` and `promoted` what instructions of the maps do,
+`writes` what the others write. The vector extensions (VEX, EVEX and XOP) repeat the maps with prefixes of their own,
+and APX adds 16 registers, which EVEX or the prefix REX2 name.
 
 Bytes are read before it is clear that the instruction does not end too early: see `decoding`.
 """
@@ -10,7 +11,7 @@ import cython
 import numpy as np
 
 from walkback.base.bits import WORD
-from walkback.code.amd64.opcodes import one_byte_opcodes, two_byte_opcodes
+from walkback.code.amd64.opcodes import one_byte_opcodes, promoted_opcodes, two_byte_opcodes
 from walkback.code.amd64.prefixes import PREFIXES
 
 if cython.compiled:
@@ -20,9 +21,23 @@ if cython.compiled:
     from cython.cimports.walkback.code.amd64 import prefixes as has
     from cython.cimports.walkback.code.amd64 import registers
     from cython.cimports.walkback.code.amd64.onebyte import first_map
-    from cython.cimports.walkback.code.amd64.operands import dwarf, of_reg, of_rm, pop, stack_width, vector_width
+    from cython.cimports.walkback.code.amd64.operands import (
+        dwarf,
+        of_reg,
+        of_rm,
+        pop,
+        stack_width,
+        vector_width,
+    )
+    from cython.cimports.walkback.code.amd64.promoted import fourth_map
     from cython.cimports.walkback.code.amd64.twobytes import second_map
-    from cython.cimports.walkback.code.amd64.writes import compressed_width, stored_width, write, write_of_vector
+    from cython.cimports.walkback.code.amd64.writes import (
+        compressed_width,
+        is_promoted,
+        stored_width,
+        write,
+        write_of_vector,
+    )
     from cython.cimports.walkback.code.effects import NONE, Effect, Flow
     from cython.cimports.walkback.code.filling import clear, clobber, store
 else:
@@ -32,9 +47,23 @@ else:
     from walkback.code.amd64 import prefixes as has
     from walkback.code.amd64 import registers
     from walkback.code.amd64.onebyte import first_map
-    from walkback.code.amd64.operands import dwarf, of_reg, of_rm, pop, stack_width, vector_width
+    from walkback.code.amd64.operands import (
+        dwarf,
+        of_reg,
+        of_rm,
+        pop,
+        stack_width,
+        vector_width,
+    )
+    from walkback.code.amd64.promoted import fourth_map
     from walkback.code.amd64.twobytes import second_map
-    from walkback.code.amd64.writes import compressed_width, stored_width, write, write_of_vector
+    from walkback.code.amd64.writes import (
+        compressed_width,
+        is_promoted,
+        stored_width,
+        write,
+        write_of_vector,
+    )
     from walkback.code.effects import NONE, Effect, Flow
     from walkback.code.filling import clear, clobber, store
 
@@ -45,6 +74,9 @@ _ONE_BYTE = memoryview(one_byte_opcodes())
 if cython.compiled:
     _TWO_BYTE = cython.declare(cython.const[cython.uint][::1])
 _TWO_BYTE = memoryview(two_byte_opcodes())
+if cython.compiled:
+    _PROMOTED = cython.declare(cython.const[cython.uint][::1])
+_PROMOTED = memoryview(promoted_opcodes())
 if cython.compiled:
     _PREFIXES = cython.declare(cython.const[cython.ushort][::1])
 _PREFIXES = memoryview(np.array([PREFIXES.get(byte, 0) for byte in range(256)], np.uint16))
@@ -74,8 +106,14 @@ def decode(
         byte = code[at]
         at += 1
         kind = _TWO_BYTE[byte]
+    if kind & shape.BAD and byte == 0xD5 and prefix & has.ANY_REX == 0:
+        kind = _behind_rex2(code[at], code[at + 1])
+        if kind != shape.BAD:
+            prefix |= has.rex(code[at])
+            byte = code[at + 1]
+            at += 2
     if kind & shape.BAD:
-        at = _other(code, at, byte, prefix, out)
+        at = _other(code, at, address - pos, byte, prefix, out)
     else:
         at = _plain(code, at, byte, kind, prefix, out)
     if at > stop or out.flow == Flow.BAD:
@@ -92,6 +130,20 @@ def decode(
     if out.flow == Flow.JUMP or out.flow == Flow.BRANCH or out.flow == Flow.CALL:
         out.target = (address + out.length + out.target) & _ALL
     return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+@cython.boundscheck(False)
+def _behind_rex2(bits: cython.uint, opcode: cython.uint) -> cython.uint:
+    """What stands behind an opcode behind REX2, which leaves out the rows of what needs no registers."""
+    row: cython.uint = opcode >> 4
+    if bits & 0x80 == 0 and (opcode == 0x8F or opcode == 0xA1):
+        return shape.BAD | shape.MODRM  # pop and jmpabs, which are no opcodes without it
+    if bits & 0x80:
+        return shape.BAD if row == 3 or row == 8 else _TWO_BYTE[opcode]
+    return shape.BAD if row == 4 or row == 7 or row == 10 or row == 14 else _ONE_BYTE[opcode]
 
 
 @cython.cfunc
@@ -137,20 +189,39 @@ def _plain(
 def _other(
     code: cython.pointer(cython.const[cython.uchar]),
     at: cython.Py_ssize_t,
+    away: cython.ulonglong,
     lead: cython.uint,
     prefix: cython.uint,
     out: Instruction,
 ) -> cython.Py_ssize_t:
-    """Decode behind a byte that leads to other maps, or is no opcode."""
+    """Decode behind a byte that leads to other maps, or is no opcode; places have addresses so far `away`."""
     if lead == 0x38 or lead == 0x3A:
         return _three_bytes(code, at, lead == 0x3A, prefix, out)
     modrm: cython.uint = code[at]
     if lead == 0xC4 or lead == 0xC5 or lead == 0x62 or (lead == 0x8F and modrm & 0x1F >= 8):
         return _vector(code, at, lead, prefix, out)
-    if lead != 0x8F or modrm & 0x38:
-        out.flow = Flow.BAD
-        return at
-    # pop of an operand
+    if lead == 0xA1 and prefix & has.REX:  # jmpabs, whose target counts from nowhere
+        out.flow = Flow.JUMP
+        out.target = cython.cast(cython.ulonglong, _number(code, at, 8)) - away - (at + 8)
+        return at + 8
+    if lead == 0x8F and modrm & 0x38 == 0:
+        return _pop_operand(code, at, prefix, out)
+    out.flow = Flow.BAD
+    return at
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+@cython.boundscheck(False)
+def _pop_operand(
+    code: cython.pointer(cython.const[cython.uchar]),
+    at: cython.Py_ssize_t,
+    prefix: cython.uint,
+    out: Instruction,
+) -> cython.Py_ssize_t:
+    """Pop of what ModRM names."""
+    modrm: cython.uint = code[at]
     at = _operand(code, at, prefix, out)
     if modrm < 0xC0 and out.base == registers.RSP and out.index < 0:
         store(NONE, stack_width(prefix), out)  # where the stack pointer leads behind it
@@ -219,28 +290,37 @@ def _vector(
     one: cython.uint = code[at]
     two: cython.uint = one if lead == 0xC5 else code[at + 1]
     map_: cython.uint = 1
+    form: cython.uint = 0
     prefix &= ~has.ANY_REX & ~(has.DATA_16 | has.REP | has.REPNE)
-    prefix |= (~one >> 5) & has.REX_R
+    bits: cython.uint = (~one >> 5) & 4
     if lead != 0xC5:
         map_ = one & (7 if lead == 0x62 else 31)
-        prefix |= ((~one >> 5) & (has.REX_X | has.REX_B)) | ((two >> 4) & has.REX_W)
-    if lead == 0x62 and (one & 8 or two & 4 == 0):
-        out.flow = Flow.BAD
+        bits = ((~one >> 5) & 7) | ((two >> 4) & 8)
     if two & 3:
         prefix |= has.DATA_16 if two & 3 == 1 else has.REP if two & 3 == 2 else has.REPNE
     prefix |= ((~two >> 3) & 15) << has.VVVV
-    length: cython.uint = (code[at + 2] >> 5) & 3 if lead == 0x62 else (two >> 2) & 1
+    length: cython.uint = (two >> 2) & 1
+    if lead == 0x62:
+        form = code[at + 2]
+        length = (form >> 5) & 3
+        bits |= (one & 8) << 1 | (~two & 4) << 3 | (~one & 16) << 2
+        prefix |= (~form & 8) << (has.VVVV + 1)
+    prefix |= has.rex(bits)
     at += 1 if lead == 0xC5 else 3 if lead == 0x62 else 2
     opcode: cython.uint = code[at]
     if lead != 0x62 and map_ == 1 and opcode == 0x77:
         return at + 1  # vzeroupper is nothing but this
+    if map_ == 4 and lead == 0x62:
+        return _promoted(code, at, prefix, form, out)
     if (map_ < 1 or map_ > 3) and (lead != 0x62 or (map_ != 5 and map_ != 6)) and (lead != 0x8F or map_ > 10):
         out.flow = Flow.BAD
     modrm: cython.uint = code[at + 1]
+    if modrm >= 0xC0 and prefix & has.REX_X4:
+        out.flow = Flow.BAD
     at = _operand(code, at + 1, prefix, out)
     index: cython.int = out.index
     units: cython.longlong = out.offset
-    in_units: cython.bint = lead == 0x62 and modrm >> 6 == 1
+    in_units: cython.bint = lead == 0x62 and modrm >> 6 == 1 and not is_promoted(map_, opcode)
     if in_units:
         out.index = registers.RAX  # a distance of one byte counts in units that depend on the opcode
         out.offset = 0
@@ -262,6 +342,30 @@ def _vector(
                 out.index = index
                 out.offset = units * (size if map_ != 2 or prefix & has.REP else compressed_width(opcode, prefix))
     return at
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+@cython.boundscheck(False)
+def _promoted(
+    code: cython.pointer(cython.const[cython.uchar]),
+    at: cython.Py_ssize_t,
+    prefix: cython.uint,
+    form: cython.uint,
+    out: Instruction,
+) -> cython.Py_ssize_t:
+    """Instructions of map 4 of EVEX, from the opcode on."""
+    opcode: cython.uint = code[at]
+    modrm: cython.uint = code[at + 1]
+    kind: cython.uint = _PROMOTED[opcode]
+    at = _operand(code, at + 1, prefix, out)
+    if kind & shape.BAD or (modrm >= 0xC0 and prefix & has.REX_X4):
+        out.flow = Flow.BAD
+        return at
+    size: cython.int = _size_of_number(kind, opcode, modrm, prefix) if kind & shape.NUMBER else 0
+    fourth_map(kind, opcode, modrm, prefix, form, _number(code, at, size), out)
+    return at + size
 
 
 @cython.cfunc
@@ -298,19 +402,19 @@ def _memory(
         sib: cython.uint = code[at]
         at += 1
         low = sib & 7
-        index: cython.uint = ((sib >> 3) & 7) | (8 if prefix & has.REX_X else 0)
+        index: cython.uint = ((sib >> 3) & 7) | ((prefix >> has.TO_INDEX) & has.BASE)
         if index != 4:
             out.index = dwarf(index)
             out.scale = 1 << (sib >> 6)
         if low == 5 and modrm < 0x40:
             size = 4
         else:
-            out.base = dwarf(low | (8 if prefix & has.REX_B else 0))
+            out.base = dwarf(low | (prefix & has.BASE))
     elif low == 5 and modrm < 0x40:
         out.base = registers.RIP
         size = 4
     else:
-        out.base = dwarf(low | (8 if prefix & has.REX_B else 0))
+        out.base = dwarf(low | (prefix & has.BASE))
     out.offset = _number(code, at, size)
     if prefix & has.ELSEWHERE:
         out.base = NONE

@@ -182,3 +182,18 @@ def two_byte_opcodes() -> U32:
     for number in range(0xC8, 0xD0):
         map_[number] = LOW
     return np.array(map_, np.uint32)
+
+
+def promoted_opcodes() -> U32:
+    """Map 4 of EVEX, with instructions of the first three maps that may write another register than they read."""
+    map_ = np.full(256, BAD, np.uint32)
+    of_first = [8 * operation + place for operation in range(8) for place in range(4)]
+    of_first += [0x69, 0x6B, 0x80, 0x81, 0x83, 0x84, 0x85, 0xC0, 0xC1, *range(0xD0, 0xD4), 0xF6, 0xF7, 0xFE, 0xFF]
+    of_second = [*range(0x40, 0x50), 0xA5, 0xAD, 0xAF]
+    map_[of_first] = one_byte_opcodes()[of_first]
+    map_[of_second] = two_byte_opcodes()[of_second]
+    map_[[0x24, 0x2C]] = MODRM | RM | IMM8  # shld and shrd
+    map_[[0x60, 0x66, 0x88, 0x8A, 0x8B, 0xF0, 0xF1, 0xF4, 0xF5]] = MODRM | REG
+    map_[[0x61, 0x65, 0xF9, 0xFC]] = MODRM | RM
+    map_[[0x8F, 0xF2, 0xF8]] = MODRM
+    return map_

@@ -4,8 +4,17 @@ import cython
 
 from walkback.code._instruction import Instruction
 from walkback.code.amd64.opcodes import BYTE
-from walkback.code.amd64.prefixes import DATA_16, REP, REPNE, REX, REX_B, REX_R, REX_W
-from walkback.code.amd64.registers import NUMBERS, RSP
+from walkback.code.amd64.prefixes import (
+    BASE,
+    DATA_16,
+    REP,
+    REPNE,
+    REX,
+    REX_W,
+    TO_REG,
+    VVVV,
+)
+from walkback.code.amd64.registers import BEHIND, NUMBERS, RSP
 from walkback.code.effects import Effect
 from walkback.code.filling import add, make
 
@@ -18,8 +27,8 @@ CONDITIONS = 0x36214500
 @cython.nogil
 @cython.exceptval(check=False)
 def dwarf(number: cython.uint) -> cython.int:
-    """The DWARF number of a register of the machine."""
-    return (NUMBERS >> (4 * number)) & 15
+    """The number of a register of the machine, as `registers` has them."""
+    return number - 16 + BEHIND if number & 16 else (NUMBERS >> (4 * number)) & 15
 
 
 @cython.cfunc
@@ -27,7 +36,7 @@ def dwarf(number: cython.uint) -> cython.int:
 @cython.nogil
 @cython.exceptval(check=False)
 def register(kind: cython.uint, number: cython.uint, prefix: cython.uint) -> cython.int:
-    """The DWARF number of a register of the machine, as operands of a width name it."""
+    """The number of a register of the machine, as operands of a width name it."""
     if kind & BYTE and prefix & REX == 0:
         number &= 3  # ah, ch, dh and bh are parts of rax, rcx, rdx and rbx
     return dwarf(number)
@@ -39,7 +48,7 @@ def register(kind: cython.uint, number: cython.uint, prefix: cython.uint) -> cyt
 @cython.exceptval(check=False)
 def of_rm(kind: cython.uint, modrm: cython.uint, prefix: cython.uint) -> cython.int:
     """The register that rm names."""
-    return register(kind, (modrm & 7) | (8 if prefix & REX_B else 0), prefix)
+    return register(kind, (modrm & 7) | (prefix & BASE), prefix)
 
 
 @cython.cfunc
@@ -48,7 +57,7 @@ def of_rm(kind: cython.uint, modrm: cython.uint, prefix: cython.uint) -> cython.
 @cython.exceptval(check=False)
 def of_reg(kind: cython.uint, modrm: cython.uint, prefix: cython.uint) -> cython.int:
     """The register that reg names."""
-    return register(kind, ((modrm >> 3) & 7) | (8 if prefix & REX_R else 0), prefix)
+    return register(kind, ((modrm >> 3) & 7) | ((prefix >> TO_REG) & BASE), prefix)
 
 
 @cython.cfunc
@@ -57,7 +66,16 @@ def of_reg(kind: cython.uint, modrm: cython.uint, prefix: cython.uint) -> cython
 @cython.exceptval(check=False)
 def of_opcode(kind: cython.uint, opcode: cython.uint, prefix: cython.uint) -> cython.int:
     """The register that the low bits of an opcode name."""
-    return register(kind, (opcode & 7) | (8 if prefix & REX_B else 0), prefix)
+    return register(kind, (opcode & 7) | (prefix & BASE), prefix)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def of_vvvv(prefix: cython.uint) -> cython.int:
+    """The register that VEX.vvvv or EVEX.vvvv names."""
+    return dwarf((prefix >> VVVV) & 31)
 
 
 @cython.cfunc

@@ -4,8 +4,8 @@ import cython
 
 from walkback.code._instruction import Instruction
 from walkback.code.amd64.opcodes import AX, LOW, REG, RM, WIDE
-from walkback.code.amd64.operands import dwarf, of_opcode, of_reg, of_rm, operand_width, vector_width
-from walkback.code.amd64.prefixes import DATA_16, REP, REPNE, REX_W, VVVV
+from walkback.code.amd64.operands import of_opcode, of_reg, of_rm, of_vvvv, operand_width, vector_width
+from walkback.code.amd64.prefixes import DATA_16, REP, REPNE, REX_W
 from walkback.code.amd64.registers import RAX, RCX
 from walkback.code.effects import NONE
 from walkback.code.filling import clobber, store
@@ -39,13 +39,31 @@ def write(
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
+def is_promoted(map_: cython.uint, opcode: cython.uint) -> cython.bint:
+    """Whether EVEX repeats an instruction of VEX without vectors, for more registers: distances are in bytes."""
+    if map_ == 1:
+        return opcode & 0xFC == 0x90  # kmov
+    if map_ == 2:
+        is_count: cython.bint = 0xF2 <= opcode < 0xF8
+        return is_count or opcode == 0x49 or opcode == 0x4B or opcode & 0xF0 == 0xE0
+    return map_ == 3 and opcode == 0xF0
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
 def stored_width(
     lead: cython.uint, map_: cython.uint, opcode: cython.uint, prefix: cython.uint, whole: cython.int
 ) -> cython.int:
     """Bytes that an instruction behind VEX or EVEX writes to memory, where its map does not say so; 0 for none."""
     low: cython.uint = opcode & 15
-    if map_ == 1 and opcode == 0x91 and lead != 0x62:
+    if map_ == 1 and opcode == 0x91:
         return 8  # kmov
+    if map_ == 2 and is_promoted(map_, opcode):
+        if opcode == 0x49 and prefix & DATA_16:
+            return 64  # sttilecfg
+        return operand_width(0, prefix & REX_W) if opcode & 0xF0 == 0xE0 else 0  # cmpccxadd
     if map_ == 2 and lead == 0x62:
         if opcode == 0x63 or opcode == 0x8A or opcode == 0x8B:
             return whole  # vpcompress
@@ -54,10 +72,6 @@ def stored_width(
     elif map_ == 2:
         if opcode == 0x2E or opcode == 0x2F or opcode == 0x8E:
             return whole  # vmaskmov
-        if opcode == 0x49 and prefix & DATA_16:
-            return 64  # sttilecfg
-        if opcode & 0xF0 == 0xE0:
-            return operand_width(0, prefix & REX_W)  # cmpccxadd
     elif map_ == 3:
         if opcode & 0xDF == 0x19:
             return 16  # vextract
@@ -101,9 +115,9 @@ def write_of_vector(
             kind = REG if scalar else 0
         elif opcode == 0x7E:
             kind = RM if prefix & DATA_16 else 0
-        elif map_ == 1 and (opcode == 0x50 or opcode == 0xC5 or opcode == 0xD7 or (lead != 0x62 and opcode == 0x93)):
+        elif map_ == 1 and (opcode == 0x50 or opcode == 0xC5 or opcode == 0xD7 or opcode == 0x93):
             kind = REG
-    elif map_ == 2 and lead != 0x62:
+    elif map_ == 2:
         if opcode == 0xF2 or opcode == 0xF5 or opcode == 0xF7 or (opcode & 0xF0 == 0xE0 and prefix & DATA_16):
             kind = REG
         elif opcode == 0xF3 or opcode == 0xF6:
@@ -112,7 +126,7 @@ def write_of_vector(
     elif map_ == 3:
         if opcode & 0xFC == 0x14:
             kind = RM
-        elif opcode == 0xF0 and lead != 0x62:
+        elif opcode == 0xF0:
             kind = REG
         elif opcode == 0x61 or opcode == 0x63:
             clobber(RCX, out)
@@ -122,5 +136,5 @@ def write_of_vector(
     elif map_ == 10:
         kind = REG if opcode == 0x10 else 0
     if vvvv:
-        clobber(dwarf((prefix >> VVVV) & 15), out)
+        clobber(of_vvvv(prefix), out)
     return write(kind, opcode, modrm, prefix & ~DATA_16, out)
