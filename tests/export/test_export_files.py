@@ -239,5 +239,5 @@ def test_equal_profiles_are_written_equally(name: str) -> None:
     def source() -> list[SampleBatch] | Profile:
         return recording().batches() if one.streamed else recording().profile(timeline=True)
 
-    assert written(one.write, source()) == written(one.write, source())
+    assert written(one.export, source()) == written(one.export, source())
     assert one.name == name

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, BinaryIO
+from collections.abc import Iterable
+from importlib import import_module
+from typing import BinaryIO
 
 from walkback.base.dataclass import dataclass
-from walkback.export import cbf, firefox, flamegraph, folded, jsonlines, perfscript, pprof, speedscope
-from walkback.stacks import top
 from walkback.stacks.profile import Profile, SampleBatch
 
 
@@ -17,8 +16,11 @@ class Format:
 
     name: str
     about: str
-    write: Callable[..., Any]
-    """`write(profile, out)` or, if the format is streamed, `write(batches, out)`; `out` takes bytes."""
+    module: str
+    """Where `write(profile, out)` or, if the format is streamed, `write(batches, out)` is; `out` takes bytes.
+
+    It is imported when something is written, so that each command only imports the format that it writes.
+    """
     streamed: bool = False
     """Writes each sample, and needs no sums."""
     timeline: bool = False
@@ -31,21 +33,27 @@ class Format:
         if self.streamed == isinstance(source, Profile):
             wanted = "batches of samples" if self.streamed else "a Profile"
             raise TypeError(f"{self.name} is written from {wanted}")
-        self.write(source, out, **options)
+        import_module(self.module).write(source, out, **options)
 
 
 FORMATS = {
     one.name: one
     for one in (
-        Format("folded", "a line for each distinct stack, for flame graph programs", folded.write),
-        Format("top", "tables of the hottest functions, callers and places", top.write),
-        Format("perf-script", "the text of perf script", perfscript.write, streamed=True),
-        Format("json", "an object for each sample, a line each", jsonlines.write, streamed=True),
-        Format("pprof", "profile.proto, compressed", pprof.write, binary=True),
-        Format("speedscope", "the file format of speedscope", speedscope.write, timeline=True),
-        Format("firefox", "a profile for the Firefox Profiler", firefox.write, timeline=True),
-        Format("cbf", "a backtrace in Compact Backtrace Format for each sample", cbf.write, streamed=True, binary=True),
-        Format("html", "a flame graph in one file", flamegraph.write),
+        Format("folded", "a line for each distinct stack, for flame graph programs", "walkback.export.folded"),
+        Format("top", "tables of the hottest functions, callers and places", "walkback.stacks.top"),
+        Format("perf-script", "the text of perf script", "walkback.export.perfscript", streamed=True),
+        Format("json", "an object for each sample, a line each", "walkback.export.jsonlines", streamed=True),
+        Format("pprof", "profile.proto, compressed", "walkback.export.pprof", binary=True),
+        Format("speedscope", "the file format of speedscope", "walkback.export.speedscope", timeline=True),
+        Format("firefox", "a profile for the Firefox Profiler", "walkback.export.firefox", timeline=True),
+        Format(
+            "cbf",
+            "a backtrace in Compact Backtrace Format for each sample",
+            "walkback.export.cbf",
+            streamed=True,
+            binary=True,
+        ),
+        Format("html", "a flame graph in one file", "walkback.export.flamegraph"),
     )
 }
 """The formats by name."""

@@ -176,15 +176,18 @@ def add_registers(opcode: cython.uint, modrm: cython.uint, prefix: cython.uint, 
     second: cython.int = of_reg(0, modrm, prefix)
     if operation == 6 and first == second and operand_width(0, prefix) > 2:
         return make_only(Effect.CONSTANT, first, NONE, out)
-    if prefix & REX_W == 0 or (operation != 0 and operation != 5 and operation != 7):
+    if prefix & REX_W == 0:
         return 0
     if opcode & 2:
         first, second = second, first
-    if operation == 7:
+    if operation == 0 or operation == 5:
+        make_only(Effect.ADD_REGISTERS if operation == 0 else Effect.SUBTRACT, first, NONE, out)
+        out.base = first
+        out.index = second
+    elif operation == 7:
         return make_only(Effect.COMPARE, first, second, out)
-    make_only(Effect.ADD_REGISTERS if operation == 0 else Effect.SUBTRACT, first, NONE, out)
-    out.base = first
-    out.index = second
+    elif operation == 1 and first == RSP:
+        return add_only(Effect.ADD, RSP, 0, out)  # of a mask against speculation, which else is 0
     return 0
 
 
