@@ -21,14 +21,7 @@ if cython.compiled:
     from cython.cimports.walkback.code.amd64 import prefixes as has
     from cython.cimports.walkback.code.amd64 import registers
     from cython.cimports.walkback.code.amd64.onebyte import first_map
-    from cython.cimports.walkback.code.amd64.operands import (
-        dwarf,
-        of_reg,
-        of_rm,
-        pop,
-        stack_width,
-        vector_width,
-    )
+    from cython.cimports.walkback.code.amd64.operands import dwarf, of_reg, of_rm, pop, rex, stack_width, vector_width
     from cython.cimports.walkback.code.amd64.promoted import fourth_map
     from cython.cimports.walkback.code.amd64.twobytes import second_map
     from cython.cimports.walkback.code.amd64.writes import (
@@ -47,14 +40,7 @@ else:
     from walkback.code.amd64 import prefixes as has
     from walkback.code.amd64 import registers
     from walkback.code.amd64.onebyte import first_map
-    from walkback.code.amd64.operands import (
-        dwarf,
-        of_reg,
-        of_rm,
-        pop,
-        stack_width,
-        vector_width,
-    )
+    from walkback.code.amd64.operands import dwarf, of_reg, of_rm, pop, rex, stack_width, vector_width
     from walkback.code.amd64.promoted import fourth_map
     from walkback.code.amd64.twobytes import second_map
     from walkback.code.amd64.writes import (
@@ -79,7 +65,9 @@ if cython.compiled:
 _PROMOTED = memoryview(promoted_opcodes())
 if cython.compiled:
     _PREFIXES = cython.declare(cython.const[cython.ushort][::1])
-_PREFIXES = memoryview(np.array([PREFIXES.get(byte, 0) for byte in range(256)], np.uint16))
+_PREFIXES = memoryview(
+    np.array([rex(byte & 15) if byte & 0xF0 == 0x40 else PREFIXES.get(byte, 0) for byte in range(256)], np.uint16)
+)
 
 
 @cython.boundscheck(False)
@@ -109,7 +97,7 @@ def decode(
     if kind & shape.BAD and byte == 0xD5 and prefix & has.ANY_REX == 0:
         kind = _behind_rex2(code[at], code[at + 1])
         if kind != shape.BAD:
-            prefix |= has.rex(code[at])
+            prefix |= rex(code[at])
             byte = code[at + 1]
             at += 2
     if kind & shape.BAD:
@@ -305,7 +293,7 @@ def _vector(
         length = (form >> 5) & 3
         bits |= (one & 8) << 1 | (~two & 4) << 3 | (~one & 16) << 2
         prefix |= (~form & 8) << (has.VVVV + 1)
-    prefix |= has.rex(bits)
+    prefix |= rex(bits)
     at += 1 if lead == 0xC5 else 3 if lead == 0x62 else 2
     opcode: cython.uint = code[at]
     if lead != 0x62 and map_ == 1 and opcode == 0x77:

@@ -10,7 +10,13 @@ from walkback.code.amd64.prefixes import (
     REP,
     REPNE,
     REX,
+    REX_B,
+    REX_B4,
+    REX_R,
+    REX_R4,
     REX_W,
+    REX_X,
+    REX_X4,
     TO_REG,
     VVVV,
 )
@@ -20,6 +26,17 @@ from walkback.code.filling import add, make
 
 CONDITIONS = 0x36214500
 """The `Condition` of each condition code: a hexadecimal digit for each, from the lowest on."""
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def rex(bits: cython.uint) -> cython.uint:
+    """What the low four bits of REX say, or those that REX2 has as well."""
+    low: cython.uint = (REX_B if bits & 1 else 0) | (REX_X if bits & 2 else 0) | (REX_R if bits & 4 else 0)
+    high: cython.uint = (REX_B4 if bits & 16 else 0) | (REX_X4 if bits & 32 else 0) | (REX_R4 if bits & 64 else 0)
+    return REX | (REX_W if bits & 8 else 0) | low | high
 
 
 @cython.cfunc

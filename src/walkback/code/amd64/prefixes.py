@@ -3,8 +3,6 @@
 What REX has of a register stands where it can be added to the three bits that ModRM has of it.
 """
 
-import cython
-
 DATA_16 = 1
 """Operands have 16 bits."""
 REP = 2
@@ -39,19 +37,6 @@ NEW_DATA = 16
 KEEPS_FLAGS = 4
 """There, too: flags stay. A conditional move writes the operand in rm, or nothing."""
 
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def rex(bits: cython.uint) -> cython.uint:
-    """What the low four bits of REX say, or those that REX2 has as well."""
-    low: cython.uint = (REX_B if bits & 1 else 0) | (REX_X if bits & 2 else 0) | (REX_R if bits & 4 else 0)
-    high: cython.uint = (REX_B4 if bits & 16 else 0) | (REX_X4 if bits & 32 else 0) | (REX_R4 if bits & 64 else 0)
-    return REX | (REX_W if bits & 8 else 0) | low | high
-
-
 PREFIXES = {0x66: DATA_16, 0xF3: REP, 0xF2: REPNE, 0x64: ELSEWHERE, 0x65: ELSEWHERE, 0x67: ELSEWHERE | ADDRESS_32}
 PREFIXES |= dict.fromkeys((0xF0, 0x26, 0x2E, 0x36, 0x3E), OTHER)
-PREFIXES |= {0x40 | bits: rex(bits) for bits in range(16)}
-"""What each byte says that is a prefix."""
+"""What each byte says that is a prefix, but for REX and REX2."""

@@ -22,5 +22,3 @@ EVEX: int
 NEW_DATA: int
 KEEPS_FLAGS: int
 PREFIXES: dict[int, int]
-
-def rex(bits: int) -> int: ...
