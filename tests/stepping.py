@@ -22,7 +22,7 @@ from walkback.elf.golang import is_go
 from walkback.proof.fromcode import table_of_code
 from walkback.proof.functions import undescribed_code
 from walkback.proof.prove import Prover
-from walkback.proof.sets import KEPT
+from walkback.proof.registers import KEPT
 from walkback.proof.values import CFA_TARGET, UNDEFINED, Verdict
 
 if TYPE_CHECKING:

@@ -87,9 +87,7 @@ CASES: dict[str, dict[str, int]] = {
     "0f29442410": {"effect": Effect.STORE, "first": NONE, "base": SP, "offset": 16, "width": 16},  # movaps
     "c5fc11442420": {"effect": Effect.STORE, "first": NONE, "base": SP, "offset": 32, "width": 32},  # vmovups
     "4829c4": {"effect": Effect.SUBTRACT, "first": SP, "base": SP, "index": AX},  # sub %rax,%rsp
-    "4809cc": {"effect": Effect.ADD, "first": SP, "base": SP, "offset": 0},  # or %rcx,%rsp: a mask against speculation
-    "480be1": {"effect": Effect.ADD, "first": SP, "base": SP, "offset": 0},
-    "4809e1": {"effect": Effect.NOTHING, "clobbers": 1 << CX},
+    "4809cc": {"effect": Effect.NOTHING, "clobbers": 1 << SP},  # or %rcx,%rsp
     "4c39dc": {"effect": Effect.COMPARE, "first": SP, "second": R11},
     "4863148f": {"effect": Effect.LOAD_TABLE, "first": 1, "base": 5, "index": CX, "scale": 4, "width": 4, "signed": 1},
 }

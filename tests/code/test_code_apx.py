@@ -80,6 +80,7 @@ WITH_NEW = [8 * operation + place for operation in range(8) for place in range(4
 WITH_NEW += [0x24, 0x2C, *range(0x40, 0x50), 0x66, 0x69, 0x6B, 0x80, 0x81, 0x83, 0x84, 0x85, 0xA5, 0xAD, 0xAF]
 WITH_NEW += [0xC0, 0xC1, *range(0xD0, 0xD4), 0xF6, 0xF7, 0xFE, 0xFF]
 """Opcodes of map 4 that may have their result in a register of its own."""
+COMPARING = {0x38, 0x39, 0x3A, 0x3B, 0x84, 0x85}
 WITHOUT = [0x60, 0x61, 0x88, 0x8A, 0x8B, 0xF0, 0xF1, 0xF4, 0xF5, 0xF8, 0xF9, 0xFC]
 NO_REX2 = {*range(0x40, 0x50), *range(0x70, 0x80), *range(0xA0, 0xB0), *range(0xE0, 0xF0)}
 NO_REX2_OF_SECOND = {*range(0x30, 0x40), *range(0x80, 0x90)}
@@ -93,15 +94,25 @@ def with_rex2(rng: random.Random) -> bytes:
 
 
 def of_fourth_map(rng: random.Random) -> bytes:
-    """An opcode of map 4, with a result in a register of its own or not."""
+    """An opcode of map 4, with a result in a register of its own or not; half of them have 8(%rsp) as operand."""
     is_new = rng.randrange(4) > 0
     opcode = rng.choice(WITH_NEW) if is_new else rng.choice(WITHOUT)
     prefix = rng.choice([0, 1, 3]) if opcode & 0xF0 == 0x40 else rng.choice([0, 1])
+    if opcode in COMPARING and opcode % 2 == 0:
+        prefix = 0  # of bytes
+    form = rng.choice([24, 28, 16, 8] if is_new else [8])
+    other = rng.randrange(32)
+    is_wide = opcode in {0x69, 0x6B} or prefix == 3  # the bit of a new register says that zeros go above the result
+    if (form < 16 or is_wide) and opcode not in COMPARING:
+        other, form = 15, form | 8  # vvvv names no register
     first = rng.randrange(32) << 3 | 4
-    second = rng.randrange(32) << 3 | rng.choice([4, 4, 0]) | prefix
-    return bytes([0x62, first, second, rng.choice([24, 28, 16, 8, 0] if is_new else [8, 0]), opcode]) + rng.randbytes(
-        10
-    )
+    second = rng.randrange(2) << 7 | other << 3 | rng.choice([4, 4, 0]) | prefix
+    rest = rng.randbytes(10)
+    if opcode in {0xF6, 0xF7} and form >= 16:  # not and neg
+        rest = bytes([rest[0] & ~0x38 | rng.choice([0x10, 0x18])]) + rest[1:]
+    if rng.randrange(2):
+        first, second, rest = first & ~8 | 0x60, second | 4, bytes([rest[0] & 0x38 | 0x44, 0x24, 8]) + rest[3:]
+    return bytes([0x62, first, second, form, opcode]) + rest
 
 
 def of_vectors(rng: random.Random) -> bytes:
@@ -143,6 +154,20 @@ def register_of(operand: str) -> int | None:
     return NAMES[parts[2] or parts[4] or parts[3] + "x"]
 
 
+def width_of(mnemonic: str, text: str) -> int:
+    """Bytes of an operand, by the register beside it, else by the last letter of the mnemonic."""
+    if mnemonic.rsplit(maxsplit=1)[-1].startswith("set"):
+        return 1
+    if re.search(r"\b(s[ah][lr]|r[oc][lr]|sh[lr]d)", mnemonic):
+        text = text.replace("%cl,", "")
+    for name in re.findall(r"%(\w+)", text.replace("(%rsp)", "")):
+        if re.fullmatch(r"[abcd][lh]|(si|di|bp|sp)l|r\d+b", name):
+            return 1
+        return 2 if re.fullmatch(r"[abcd]x|si|di|bp|sp|r\d+w", name) else 4 if re.fullmatch(r"e..|r\d+d", name) else 8
+    assert mnemonic[-1] in "bwlq", text
+    return {"b": 1, "w": 2, "l": 4, "q": 8}[mnemonic[-1]]
+
+
 def last_operand(text: str) -> tuple[str, str]:
     """The mnemonic with what stands before it, and the operand that AT&T's syntax has last."""
     parts = re.fullmatch(r"((?:\{[\w ]+\} |[a-z\d]+ )*?\w+) *(?:\{dfv=[^}]*\} *)?(.*)", text.partition("#")[0].strip())
@@ -156,7 +181,7 @@ def test_lengths_and_written_registers_are_those_of_objdump(
 ) -> None:
     rng = random.Random(87)
     codes = [make(rng) for _ in range(rounds(20_000, 2_000))]
-    wrong, lengths, written = [], 0, 0
+    wrong, lengths, written, stored = [], 0, 0, 0
     for code, (length, text) in zip(codes, objdump_of(codes, tmp_path), strict=True):
         if REFUSED.search(text):
             continue
@@ -167,10 +192,30 @@ def test_lengths_and_written_registers_are_those_of_objdump(
         mnemonic, last = last_operand(text)
         if "imul" in mnemonic and "," not in text:
             continue  # of rax and rdx
-        if WRITES_LAST.fullmatch(mnemonic) and (register := register_of(last)) is not None:
+        if not WRITES_LAST.fullmatch(mnemonic):
+            continue
+        if (register := register_of(last)) is not None:
             written += 1
             if row["changes"] != 1 << register:
+                wrong.append((code[:length].hex(), text, row))
+        elif last == "0x8(%rsp)":
+            stored += 1
+            place = [row[name] for name in ("effect", "base", "index", "offset", "width")]
+            if place != [Effect.STORE, SP, NONE, 8, width_of(mnemonic, text)] and "$0x0," not in text:
                 wrong.append((code[:length].hex(), text, row))
     assert wrong == []
     assert lengths > rounds(2_000, 200)
     assert written > rounds(300, 30)
+    assert stored > rounds(300, 30) or make is not of_fourth_map
+
+
+def test_what_objdump_refuses_is_refused(tmp_path: Path) -> None:
+    rng = random.Random(88)
+    codes = [bytes([0x62, first << 3 | 4, *rng.randbytes(13)]) for first in range(32) for _ in range(rounds(500, 50))]
+    found = objdump_of(codes, tmp_path)
+    accepted = {
+        code.hex(): text
+        for code, (_, text) in zip(codes, found, strict=True)
+        if "(bad)" in text and "{bad-nf}" not in text and row_of(code)["flow"] != Flow.BAD
+    }
+    assert accepted == {}

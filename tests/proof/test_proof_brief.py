@@ -12,7 +12,7 @@ from walkback.base.arch import MACHINES, Machine
 from walkback.code._instruction import Instruction
 from walkback.proof._state import State
 from walkback.proof.packed import made
-from walkback.proof.sets import KEPT
+from walkback.proof.registers import KEPT
 from walkback.proof.values import Known
 
 pytestmark = [pytest.mark.kernel, pytest.mark.inside]

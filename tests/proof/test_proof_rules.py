@@ -63,15 +63,6 @@ RIGHT = {
         "sub $20,%rsp; .cfi_def_cfa_offset 28; and $-16,%rsp; .cfi_def_cfa_offset 32; call g;"
         "add $24,%rsp; .cfi_def_cfa_offset 8; ret"
     ),
-    "a mask against speculation in the stack pointer": (
-        "sub $24,%rsp; .cfi_def_cfa_offset 32; mov %rsp,%rcx; sar $63,%rcx; shl $47,%rcx; or %rcx,%rsp; call g;"
-        "add $24,%rsp; .cfi_def_cfa_offset 8; ret"
-    ),
-    "two registers pushed at once": (
-        "push %rax; .cfi_def_cfa_offset 16; .byte 0x62,0xf4,0xe4,0x18,0xff,0xf5; .cfi_def_cfa_offset 32;"
-        ".cfi_offset 3,-24; .cfi_offset 6,-32; call g; .byte 0x62,0xf4,0xd4,0x18,0x8f,0xc3; .cfi_def_cfa_offset 16;"
-        ".cfi_restore 3; .cfi_restore 6; pop %rcx; .cfi_def_cfa_offset 8; ret"
-    ),
     "a function of a kernel module": (
         "call __fentry__; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %rdi,%rbx; call g; test %eax,%eax;"
         "jne 1f; mov 8(%rbx),%rax; pop %rbx; .cfi_remember_state; .cfi_def_cfa_offset 8; jmp __x86_indirect_thunk_rax;"

@@ -65,7 +65,7 @@ class Scan(NamedTuple):
     kept: U64
     """Those that it stores or copies."""
     highest: U8
-    """The highest number of one that it gives a value."""
+    """The highest number of a register that an instruction of it has first: whether it uses those of APX."""
     ways: U64
     """How control leaves ranges: rows of a range, an address, and a `Way`."""
     calls: U64

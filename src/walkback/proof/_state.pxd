@@ -2,6 +2,8 @@
 
 cdef class State:
     cdef int registers
+    # Those that rules may name, as their numbers are DWARF's
+    cdef int named
     cdef int sp
     cdef int fp
     cdef int ra

@@ -55,6 +55,7 @@ class State:
     def __init__(self, machine, preserved, watched, saved=0, aligned=True):
         self.aligned = aligned
         self.registers = 16 if machine.name == "AMD64" else 48 if machine.name == "AArch64" else 32
+        self.named = min(self.registers, 32)
         self.sp, self.fp, self.ra = machine.sp, machine.fp, machine.ra
         self.entry_offset = machine.entry_sp_to_cfa
         self.highest = 0 if self.ra == _RETURN else -self.entry_offset
@@ -74,7 +75,7 @@ class State:
         self.enter()
 
     def follow(self, highest: cython.int) -> cython.int:
-        """Follow the registers of APX too, if the code gives values to registers that are so high."""
+        """Follow the registers of APX too, if the code uses registers that are so high."""
         if self.ra == _RETURN and highest >= BEHIND:
             self.registers = BEHIND + 16
             self.enter()

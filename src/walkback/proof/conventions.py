@@ -15,7 +15,7 @@ from walkback.code._listing import COLUMNS, listing
 from walkback.code.effects import Flow
 from walkback.proof.image import Image
 from walkback.proof.ranges import Units
-from walkback.proof.sets import KEPT
+from walkback.proof.registers import KEPT
 from walkback.proof.values import Verdict
 
 _FLOW = COLUMNS.index("flow")

@@ -21,7 +21,7 @@ from walkback.proof.known import KnownCode
 from walkback.proof.patched import mark_ways
 from walkback.proof.prove import Prover
 from walkback.proof.ranges import Pieces
-from walkback.proof.sets import KEPT
+from walkback.proof.registers import KEPT
 from walkback.symbols.plt import loaded_words
 
 _ENTRY = 64

@@ -47,7 +47,7 @@ class KnownCode:
     returning: U64 = field(default_factory=_nothing)
     """The addresses of functions outside of the table that come back, as their calls show."""
     highest: int = 0
-    """The highest number of a register that any code gives a value."""
+    """The highest number of a register that any instruction has first."""
 
     def of_calls(self, targets: U64) -> U64:
         """What is known of the function at each address: a row of numbers that all together say what a call does."""

@@ -36,7 +36,8 @@ from walkback.proof.landings import arguments, by_range, landings
 from walkback.proof.patched import mark_ways, patched_ways, ways_between
 from walkback.proof.proof import Proof
 from walkback.proof.ranges import Ranges, range_at, spread, together, walked_again, ways_to_parts
-from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
+from walkback.proof.registers import KEPT
+from walkback.proof.sets import ClaimSets, claim_sets, with_chain
 from walkback.proof.silent import (
     BEYOND,
     CATCHING,

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from walkback.base.arch import AARCH64, AMD64, S390X, Machine
+from walkback.base.arch import S390X, Machine
 from walkback.base.arrays import I16, I64, U8, U32, Bools, Numbers, distinct
 from walkback.base.dataclass import dataclass
 from walkback.dwarf.expressions import block_at, chain, part_of, value
 from walkback.dwarf.files import FrameSource
 from walkback.dwarf.others import SideTable, side_table
 from walkback.dwarf.rulewords import KIND_MASK, OFFSET_SHIFT, RuleKind
+from walkback.proof.registers import KEPT, NOBODY, followed, in_dwarf
 from walkback.proof.values import (
     CFA_BASE,
     CFA_TARGET,
@@ -29,14 +30,6 @@ from walkback.proof.values import OFFSET_SHIFT as VALUE_SHIFT
 from walkback.table.rule import Part, PartKind
 from walkback.table.table import UnwindTable
 
-KEPT = {
-    AMD64: (3, 6, 12, 13, 14, 15),
-    AARCH64: (*range(19, 30), *range(40, 48)),
-    S390X: (*range(6, 14), *range(24, 32)),
-}
-"""The callee-saved registers, besides the stack pointer; vector registers of AArch64 as the kernels number them."""
-_GENERAL, _VECTORS = 32, 64
-"""AArch64: behind the last general register; the DWARF number of the first vector register, 32 in the kernels."""
 _FAR = 1 << 38
 """Offsets of the values that kernels keep are smaller."""
 IN_REGISTER, IN_SLOT, NOTHING = 1, 2, 3
@@ -44,8 +37,6 @@ IN_REGISTER, IN_SLOT, NOTHING = 1, 2, 3
 _FEW = 1 << 16
 _MOST_SETS = 1 << 17
 """Distinct sets of claims, and of rules of other registers; compilers come to some thousands."""
-_HIGHEST = 1000
-"""A register with a higher number is none."""
 _WORD = 8
 """Bytes from where the frame pointer of the caller is to where the return address is."""
 _LOADS = 3
@@ -128,7 +119,8 @@ class ClaimSets:
             return "an expression"
         if base == CFA_BASE:
             return Part(PartKind.AT_CFA if loaded else PartKind.CFA, 0, offset).text(machine)
-        return Part(PartKind.AT_REGISTER if loaded else PartKind.REGISTER, base, offset).text(machine)
+        kind = PartKind.AT_REGISTER if loaded else PartKind.REGISTER
+        return Part(kind, in_dwarf(base, machine), offset).text(machine)
 
 
 def _bits(registers: Iterable[int]) -> int:
@@ -262,7 +254,7 @@ def _expressions(table: UnwindTable, source: FrameSource | None) -> tuple[list[E
             register, offsets = result
             row_word[np.flatnonzero(lost & (words == word))] = len(found)
             first, second, third = (*offsets, 0, 0)[:_LOADS]
-            found.append((CFA_TARGET, min(register, _HIGHEST), len(offsets) - 1, first, second, third, 0))
+            found.append((CFA_TARGET, followed(register, table.machine), len(offsets) - 1, first, second, third, 0))
     return found, row_word
 
 
@@ -310,9 +302,9 @@ def _of_rule(
         bare = [_bare(target, UNDEFINED) for target in (CFA_TARGET, machine.ra, machine.fp)]
         return bare if other_cfa is None else [other_cfa, *bare[1:]]
     return [
-        _entry(CFA_TARGET, *cfa) if other_cfa is None else other_cfa,
-        (*_entry(machine.ra, *ra)[:6], int(Signature.YES_BY_B) if signed and is_by_b else signed),
-        _entry(machine.fp, *fp),
+        _entry(machine, CFA_TARGET, *cfa) if other_cfa is None else other_cfa,
+        (*_entry(machine, machine.ra, *ra)[:6], int(Signature.YES_BY_B) if signed and is_by_b else signed),
+        _entry(machine, machine.fp, *fp),
     ]
 
 
@@ -333,7 +325,7 @@ def _bare(target: int, base: int, why: int = 0) -> Entry:
     return (target, base, 0, why, 0, 0, 0)
 
 
-def _entry(target: int, kind: int, register: int, offset: int) -> Entry:
+def _entry(machine: Machine, target: int, kind: int, register: int, offset: int) -> Entry:
     """One claim."""
     if kind == PartKind.UNCHANGED:
         return _bare(target, UNCHANGED)
@@ -341,7 +333,7 @@ def _entry(target: int, kind: int, register: int, offset: int) -> Entry:
         return _bare(target, UNDEFINED)
     if kind == PartKind.INEXPRESSIBLE:
         return _bare(target, INEXPRESSIBLE, int(Why.EXPRESSION))
-    base = CFA_BASE if kind in {PartKind.CFA, PartKind.AT_CFA} else min(register, _HIGHEST)
+    base = CFA_BASE if kind in {PartKind.CFA, PartKind.AT_CFA} else followed(register, machine)
     return (target, base, int(kind in {PartKind.AT_REGISTER, PartKind.AT_CFA}), offset, 0, 0, 0)
 
 
@@ -350,9 +342,9 @@ def _others(side: SideTable, number: int) -> list[Entry]:
     machine = side.frames.machine
     found: list[Entry] = []
     for register, rule in side.rules(number).items():
-        if machine is AARCH64 and _GENERAL <= register < _VECTORS:
-            continue  # the length of vectors, predicates and the like
-        target = register - 32 if machine is AARCH64 and register >= _VECTORS else register
+        target = followed(register, machine)
+        if target >= NOBODY:
+            continue  # on AArch64 the length of vectors, predicates and the like
         is_known = 0 <= target < len(machine.register_names)
         if target not in KEPT[machine] and not (rule.kind == RuleKind.AT_CFA and is_known):
             continue
@@ -363,5 +355,5 @@ def _others(side: SideTable, number: int) -> list[Entry]:
             location = rule.kind == RuleKind.AT_EXPRESSION
             result = value(block_at(side.frames.data, rule.operand), side.frames.byteorder, cfa=True)
             part = (part_of(result, location=location) or Part(PartKind.INEXPRESSIBLE)).record()
-        found.append(_entry(target, *part))
+        found.append(_entry(machine, target, *part))
     return found

@@ -107,7 +107,7 @@ def cfa_word(state: State) -> cython.ulonglong:
     for register in range(state.registers):
         if (state.preserved >> register) & 1 and state.values[register] & KIND_MASK == Known.CFA:
             return cfa_by(state, register)
-    for register in range(state.registers):
+    for register in range(state.named):
         if state.values[register] & KIND_MASK == Known.CFA:
             return cfa_by(state, register)
     return 0
@@ -186,7 +186,7 @@ def part_word(state: State, target: cython.int) -> cython.ulonglong:
         signature = signature_of(state.values[target], target)
         if signature:
             return part_by(KEPT, signature - 1)
-    for register in range(state.registers):
+    for register in range(state.named):
         signature = signature_of(state.values[register], target)
         if signature:
             return part_by(IN_REGISTER, (signature - 1) | cython.cast(cython.ulonglong, register))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from walkback.base.arch import AARCH64, Machine
 from walkback.base.dataclass import dataclass
+from walkback.proof.registers import in_dwarf
 from walkback.proof.sets import SIGNED, SIGNED_BY_B
 from walkback.proof.values import CFA_TARGET, ID_MASK, ID_SHIFT, KEY_B, KIND_MASK, OFFSET_SHIFT, OTHER_MODIFIER, Known
 from walkback.table.rule import Part, PartKind
@@ -92,7 +93,7 @@ class StateWords:
                 if value == wanted and base is Known.CFA:
                     return Part(PartKind.AT_CFA, 0, offset), signature
             if wanted in self.registers:
-                return Part(PartKind.REGISTER, self.registers.index(wanted)), signature
+                return Part(PartKind.REGISTER, in_dwarf(self.registers.index(wanted), self.machine)), signature
         return None
 
 

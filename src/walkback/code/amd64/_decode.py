@@ -26,6 +26,7 @@ if cython.compiled:
     from cython.cimports.walkback.code.amd64.twobytes import second_map
     from cython.cimports.walkback.code.amd64.writes import (
         compressed_width,
+        extracted_width,
         is_promoted,
         stored_width,
         write,
@@ -45,6 +46,7 @@ else:
     from walkback.code.amd64.twobytes import second_map
     from walkback.code.amd64.writes import (
         compressed_width,
+        extracted_width,
         is_promoted,
         stored_width,
         write,
@@ -94,7 +96,7 @@ def decode(
         byte = code[at]
         at += 1
         kind = _TWO_BYTE[byte]
-    if kind & shape.BAD and byte == 0xD5 and prefix & has.ANY_REX == 0:
+    if kind & shape.BAD and byte == has.REX2 and prefix & has.ANY_REX == 0:
         kind = _behind_rex2(code[at], code[at + 1])
         if kind != shape.BAD:
             prefix |= rex(code[at])
@@ -182,13 +184,18 @@ def _other(
     prefix: cython.uint,
     out: Instruction,
 ) -> cython.Py_ssize_t:
-    """Decode behind a byte that leads to other maps, or is no opcode; places have addresses so far `away`."""
+    """Decode behind a byte that leads to other maps, or is no opcode; `away` leads from places to addresses."""
     if lead == 0x38 or lead == 0x3A:
         return _three_bytes(code, at, lead == 0x3A, prefix, out)
     modrm: cython.uint = code[at]
-    if lead == 0xC4 or lead == 0xC5 or lead == 0x62 or (lead == 0x8F and modrm & 0x1F >= 8):
+    if (
+        lead == 0xC4
+        or lead == 0xC5
+        or lead == has.EVEX
+        or (lead == 0x8F and modrm & 0x1F >= 8 and not prefix & has.REX)
+    ):
         return _vector(code, at, lead, prefix, out)
-    if lead == 0xA1 and prefix & has.REX:  # jmpabs, whose target counts from nowhere
+    if lead == 0xA1 and prefix & (has.REX_W | has.DATA_16) == 0:  # jmpabs, whose target is absolute
         out.flow = Flow.JUMP
         out.target = cython.cast(cython.ulonglong, _number(code, at, 8)) - away - (at + 8)
         return at + 8
@@ -239,6 +246,9 @@ def _three_bytes(
     if is_second:
         at += 1
         if opcode & 0xFC == 0x14:
+            if modrm < 0xC0:
+                store(NONE, extracted_width(opcode, prefix), out)
+                return at
             kind = shape.RM
         elif opcode == 0x61 or opcode == 0x63:
             clobber(registers.RCX, out)
@@ -282,25 +292,25 @@ def _vector(
     prefix &= ~has.ANY_REX & ~(has.DATA_16 | has.REP | has.REPNE)
     bits: cython.uint = (~one >> 5) & 4
     if lead != 0xC5:
-        map_ = one & (7 if lead == 0x62 else 31)
+        map_ = one & (7 if lead == has.EVEX else 31)
         bits = ((~one >> 5) & 7) | ((two >> 4) & 8)
     if two & 3:
         prefix |= has.DATA_16 if two & 3 == 1 else has.REP if two & 3 == 2 else has.REPNE
     prefix |= ((~two >> 3) & 15) << has.VVVV
     length: cython.uint = (two >> 2) & 1
-    if lead == 0x62:
+    if lead == has.EVEX:
         form = code[at + 2]
         length = (form >> 5) & 3
         bits |= (one & 8) << 1 | (~two & 4) << 3 | (~one & 16) << 2
         prefix |= (~form & 8) << (has.VVVV + 1)
     prefix |= rex(bits)
-    at += 1 if lead == 0xC5 else 3 if lead == 0x62 else 2
+    at += 1 if lead == 0xC5 else 3 if lead == has.EVEX else 2
     opcode: cython.uint = code[at]
-    if lead != 0x62 and map_ == 1 and opcode == 0x77:
+    if lead != has.EVEX and map_ == 1 and opcode == 0x77:
         return at + 1  # vzeroupper is nothing but this
-    if map_ == 4 and lead == 0x62:
+    if map_ == 4 and lead == has.EVEX:
         return _promoted(code, at, prefix, form, out)
-    if (map_ < 1 or map_ > 3) and (lead != 0x62 or (map_ != 5 and map_ != 6)) and (lead != 0x8F or map_ > 10):
+    if (map_ < 1 or map_ > 3) and (lead != has.EVEX or (map_ != 5 and map_ != 6)) and (lead != 0x8F or map_ > 10):
         out.flow = Flow.BAD
     modrm: cython.uint = code[at + 1]
     if modrm >= 0xC0 and prefix & has.REX_X4:
@@ -308,7 +318,7 @@ def _vector(
     at = _operand(code, at + 1, prefix, out)
     index: cython.int = out.index
     units: cython.longlong = out.offset
-    in_units: cython.bint = lead == 0x62 and modrm >> 6 == 1 and not is_promoted(map_, opcode)
+    in_units: cython.bint = lead == has.EVEX and modrm >> 6 == 1 and not is_promoted(map_, opcode)
     if in_units:
         out.index = registers.RAX  # a distance of one byte counts in units that depend on the opcode
         out.offset = 0

@@ -186,8 +186,6 @@ def add_registers(opcode: cython.uint, modrm: cython.uint, prefix: cython.uint, 
         out.index = second
     elif operation == 7:
         return make_only(Effect.COMPARE, first, second, out)
-    elif operation == 1 and first == RSP:
-        return add_only(Effect.ADD, RSP, 0, out)  # of a mask against speculation, which else is 0
     return 0
 
 

@@ -47,6 +47,12 @@ WRITES = RM | REG | AX | LOW | WIDE
 
 DOES_SHIFT = 16
 """From this bit on stands what more there is to know: one of these numbers, or 0 for nothing."""
+DOES = 255
+"""As wide it is; above stands, of map 4 only, with what forms there is an instruction:"""
+RENEWED = 1 << 24
+"""With a register of its own for the result."""
+REPEATED = 1 << 25
+"""With the prefixes F2 or F3."""
 ADDS = 1
 """Sums, comparisons and the like of registers."""
 ADDS_TO_RAX = 2
@@ -187,6 +193,9 @@ def two_byte_opcodes() -> U32:
 def promoted_opcodes() -> U32:
     """Map 4 of EVEX, with instructions of the first three maps that may write another register than they read."""
     map_ = np.full(256, BAD, np.uint32)
+    renewed = [8 * operation + place for operation in range(7) for place in range(4)]
+    renewed += [0x24, 0x2C, *range(0x40, 0x50), 0x66, 0x69, 0x6B, 0x80, 0x81, 0x83, 0x8F, 0xA5, 0xAD, 0xAF]
+    renewed += [0xC0, 0xC1, *range(0xD0, 0xD4), 0xF6, 0xF7, 0xFE, 0xFF]
     of_first = [8 * operation + place for operation in range(8) for place in range(4)]
     of_first += [0x69, 0x6B, 0x80, 0x81, 0x83, 0x84, 0x85, 0xC0, 0xC1, *range(0xD0, 0xD4), 0xF6, 0xF7, 0xFE, 0xFF]
     of_second = [*range(0x40, 0x50), 0xA5, 0xAD, 0xAF]
@@ -196,4 +205,6 @@ def promoted_opcodes() -> U32:
     map_[[0x60, 0x66, 0x88, 0x8A, 0x8B, 0xF0, 0xF1, 0xF4, 0xF5]] = MODRM | REG
     map_[[0x61, 0x65, 0xF9, 0xFC]] = MODRM | RM
     map_[[0x8F, 0xF2, 0xF8]] = MODRM
+    map_[renewed] |= RENEWED
+    map_[[*range(0x40, 0x50), 0x66, 0xF0, 0xF1, 0xF2, 0xF8, 0xFC]] |= REPEATED
     return map_

@@ -13,7 +13,7 @@ REX_X = 32
 REX_X4 = 64
 REX_R = 128
 REX_R4 = 256
-"""The fifth bits of registers, which REX2 and EVEX have."""
+"""With a 4 stand the fifth bits of registers, which REX2 and EVEX have."""
 REX_W = 512
 REX = 1024
 ANY_REX = 2040

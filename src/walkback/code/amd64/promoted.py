@@ -7,9 +7,9 @@ import cython
 
 from walkback.code._instruction import Instruction
 from walkback.code.amd64.onebyte import add_registers, add_to_operand, count
-from walkback.code.amd64.opcodes import ADDS, ADDS_NUMBER, COUNTS, DOES_SHIFT, REG, RM
+from walkback.code.amd64.opcodes import ADDS, ADDS_NUMBER, BYTE, COUNTS, DOES, DOES_SHIFT, REG, RENEWED, REPEATED, RM
 from walkback.code.amd64.operands import make_only, of_reg, of_rm, of_vvvv, operand_width, pop, push
-from walkback.code.amd64.prefixes import DATA_16, KEEPS_FLAGS, NEW_DATA, REP, REPNE, REX_W
+from walkback.code.amd64.prefixes import DATA_16, KEEPS_FLAGS, NEW_DATA, REP, REPNE, REX_W, VVVV
 from walkback.code.amd64.writes import write
 from walkback.code.effects import NONE, Effect, Flow
 from walkback.code.filling import add, clobber, combine, store
@@ -31,9 +31,10 @@ def fourth_map(
     """An instruction of map 4, with the last byte of EVEX as its form."""
     operation: cython.uint = (modrm >> 3) & 7
     if compares(opcode, operation):
-        out.flow = Flow.BAD if form & 0xF0 or prefix & (REP | REPNE) else Flow.NEXT
+        refused: cython.uint = REP | REPNE if opcode & 1 else REP | REPNE | DATA_16
+        out.flow = Flow.BAD if form & 0xF0 or prefix & refused else Flow.NEXT
         return 0
-    if form & 0xE3:
+    if not exists(kind, opcode, operation, prefix, form):
         out.flow = Flow.BAD
         return 0
     if opcode & 0xF0 == 0x40:
@@ -46,18 +47,41 @@ def fourth_map(
         return move_directly(modrm, prefix, out)
     if opcode == 0x66 and prefix & (DATA_16 | REP) == 0:  # wrss; with them adcx and adox
         return write(RM, opcode, modrm, prefix, out)
-    is_product: cython.bint = opcode & 0xFE == 0xF6 and operation >= 4
-    if form & NEW_DATA and not is_product and opcode != 0x69 and opcode != 0x6B:
+    if opcode == 0x65 or opcode == 0xFC:  # wruss and aadd, aand, aor, axor, as the prefix says
+        prefix &= ~DATA_16
+    if form & NEW_DATA and opcode != 0x69 and opcode != 0x6B:
         return make_new(opcode, modrm, prefix, number, out)
-    if opcode & 0xFE == 0x8A:  # movrs
-        return write(REG, opcode, modrm, prefix, out)
     write(kind, opcode, modrm, prefix, out)
-    kind >>= DOES_SHIFT
+    kind = (kind >> DOES_SHIFT) & DOES
     if kind == ADDS:
         return add_registers(opcode, modrm, prefix, out)
     if kind == ADDS_NUMBER:
         return add_to_operand(opcode, modrm, prefix, number, out)
     return count(opcode, operation, modrm, prefix, out) if kind == COUNTS else 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def exists(
+    kind: cython.uint, opcode: cython.uint, operation: cython.uint, prefix: cython.uint, form: cython.uint
+) -> cython.bint:
+    """Whether there is such an instruction with this prefix and form."""
+    is_move: cython.bint = opcode & 0xF0 == 0x40
+    has_register: cython.bint = form & NEW_DATA != 0
+    if form & 0xE3 or (kind & BYTE and prefix & DATA_16):
+        return False
+    if (prefix & (REP | REPNE) and not kind & REPEATED) or (is_move and prefix & REP):
+        return False
+    if opcode & 0xFE == 0xFE and operation > 1:
+        return opcode == 0xFF and operation == 6
+    if has_register and (not kind & RENEWED or (opcode & 0xFE == 0xF6 and operation > 3)):
+        return False
+    # Without a register for the result vvvv names none; nor does it where the form only says that zeros go above it.
+    if opcode == 0x69 or opcode == 0x6B or (is_move and prefix & REPNE):
+        has_register = False
+    return has_register or (prefix >> VVVV) & 31 == 0
 
 
 @cython.cfunc

@@ -48,10 +48,12 @@ def second_map(
         clobber(RCX, out)
         clobber(RDX, out)
     elif opcode == 0x00:
-        kind = RM if operation < 2 else 0
+        kind = RM if operation < 2 else 0  # sldt and str
+        prefix = prefix if is_register else DATA_16
     elif opcode == 0x01:
         if operation == 4:
-            kind = RM
+            kind = RM  # smsw
+            prefix = prefix if is_register else DATA_16
         elif operation < 2 and not is_register:
             return store(NONE, 10, out)  # sgdt and sidt
         elif modrm == 0xD0 or modrm == 0xEE or modrm == 0xF9:

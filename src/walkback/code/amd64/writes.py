@@ -5,7 +5,7 @@ import cython
 from walkback.code._instruction import Instruction
 from walkback.code.amd64.opcodes import AX, LOW, REG, RM, WIDE
 from walkback.code.amd64.operands import of_opcode, of_reg, of_rm, of_vvvv, operand_width, vector_width
-from walkback.code.amd64.prefixes import DATA_16, REP, REPNE, REX_W
+from walkback.code.amd64.prefixes import DATA_16, EVEX, REP, REPNE, REX_W
 from walkback.code.amd64.registers import RAX, RCX
 from walkback.code.effects import NONE
 from walkback.code.filling import clobber, store
@@ -53,18 +53,31 @@ def is_promoted(map_: cython.uint, opcode: cython.uint) -> cython.bint:
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
+def extracted_width(opcode: cython.uint, prefix: cython.uint) -> cython.int:
+    """Bytes that pextr and extractps write to memory."""
+    return 1 if opcode == 0x14 else 2 if opcode == 0x15 else 8 if opcode == 0x16 and prefix & REX_W else 4
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
 def stored_width(
     lead: cython.uint, map_: cython.uint, opcode: cython.uint, prefix: cython.uint, whole: cython.int
 ) -> cython.int:
     """Bytes that an instruction behind VEX or EVEX writes to memory, where its map does not say so; 0 for none."""
     low: cython.uint = opcode & 15
-    if map_ == 1 and opcode == 0x91:
-        return 8  # kmov
+    if map_ == 1 and opcode == 0x91:  # kmov
+        return (1 if prefix & DATA_16 else 2) * (4 if prefix & REX_W else 1)
+    if map_ == 1 and opcode == 0x7E and prefix & DATA_16:
+        return operand_width(0, prefix & REX_W)  # vmovd and vmovq
+    if map_ == 3 and opcode & 0xFC == 0x14:
+        return extracted_width(opcode, prefix)
     if map_ == 2 and is_promoted(map_, opcode):
         if opcode == 0x49 and prefix & DATA_16:
             return 64  # sttilecfg
         return operand_width(0, prefix & REX_W) if opcode & 0xF0 == 0xE0 else 0  # cmpccxadd
-    if map_ == 2 and lead == 0x62:
+    if map_ == 2 and lead == EVEX:
         if opcode == 0x63 or opcode == 0x8A or opcode == 0x8B:
             return whole  # vpcompress
         if prefix & REP and 0x10 <= opcode < 0x36 and low < 6:  # vpmov of narrower numbers
@@ -79,8 +92,8 @@ def stored_width(
             return 32
         if opcode == 0x1D:
             return whole >> 1  # vcvtps2ph
-    elif map_ == 5 and opcode == 0x11 and prefix & REP:
-        return 2  # vmovsh
+    elif map_ == 5 and ((opcode == 0x11 and prefix & REP) or (opcode == 0x7E and prefix & DATA_16)):
+        return 2  # vmovsh and vmovw
     return 0
 
 
@@ -111,10 +124,12 @@ def write_of_vector(
     vvvv: cython.bint = False
     scalar: cython.bint = prefix & (REP | REPNE) != 0
     if map_ == 1 or map_ == 5:
-        if opcode & 0xFE == 0x2C or (lead == 0x62 and opcode & 0xFE == 0x78):
+        if opcode & 0xFE == 0x2C or (lead == EVEX and opcode & 0xFE == 0x78):
             kind = REG if scalar else 0
         elif opcode == 0x7E:
-            kind = RM if prefix & DATA_16 else 0
+            kind = RM if prefix & DATA_16 and modrm >= 0xC0 else 0
+        elif map_ == 5 and opcode & 0xFE == 0x6C:
+            kind = REG if scalar else 0
         elif map_ == 1 and (opcode == 0x50 or opcode == 0xC5 or opcode == 0xD7 or opcode == 0x93):
             kind = REG
     elif map_ == 2:
@@ -125,7 +140,7 @@ def write_of_vector(
             kind = REG if opcode == 0xF6 else 0
     elif map_ == 3:
         if opcode & 0xFC == 0x14:
-            kind = RM
+            kind = RM if modrm >= 0xC0 else 0
         elif opcode == 0xF0:
             kind = REG
         elif opcode == 0x61 or opcode == 0x63:
