@@ -119,7 +119,7 @@ def move_if(modrm: cython.uint, prefix: cython.uint, form: cython.uint, out: Ins
 def push_or_pop_two(
     pushes: cython.bint, modrm: cython.uint, prefix: cython.uint, form: cython.uint, out: Instruction
 ) -> cython.int:
-    """Push2 and pop2; the second operand, which is in rm, has the lower place."""
+    """Push2 puts what rm names at the lower place, and pop2 takes what vvvv names from there."""
     if modrm < 0xC0 or form & NEW_DATA == 0 or (not pushes and modrm & 0x38):
         out.flow = Flow.BAD
         return 0
