@@ -1,17 +1,22 @@
-"""Brings some forty well-known packages of Debian, for each of three machines, to be surveyed.
+"""Brings some forty well-known packages of Debian, for each of three machines, to be surveyed; or any of one machine.
 
 python tools/distribution.py FOLDER
+python tools/distribution.py --random 12000 FOLDER
 walkback survey FOLDER -o SURVEY
 
 The packages come alone, without what they depend on, checked against Debian's keyring. What is there already is kept.
+Random ones are of Debian 12 for AMD64, and the first of them are the same however many are wanted.
 Bare Python: nothing else has to be there.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
+import re
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from debian import FetchError, apt_state, mirrors, output_of
@@ -74,11 +79,54 @@ def bring(architecture: str, folder: Path) -> None:
     )
 
 
+AT_ONCE, TOGETHER = 50, 4
+"""Packages that one process fetches, and processes."""
+
+
+def bring_random(count: int, folder: Path) -> None:
+    """Packages of Debian 12 for AMD64, in an order that is always the same."""
+    state = folder / ".apt"
+    for mirror in mirrors():
+        shutil.rmtree(state, ignore_errors=True)
+        conf = apt_state("bookworm", "amd64", mirror, state)
+        try:
+            output_of("apt-get", "-q", "update", conf=conf)
+        except FetchError as error:
+            print(error, flush=True)
+            continue
+        known = output_of("apt-cache", "dumpavail", conf=conf).split("\n\n")
+        names = [
+            one[1] for text in known if "\nArchitecture: amd64" in text and (one := re.match(r"Package: (.*)", text))
+        ]
+        random.Random(21).shuffle(names)
+        there = {path.name.partition("_")[0] for path in folder.glob("*.deb")}
+        wanted = [name for name in names[:count] if name not in there]
+        batches = [wanted[first : first + AT_ONCE] for first in range(0, len(wanted), AT_ONCE)]
+
+        def fetch(names: list[str], conf: Path = conf) -> str:
+            return output_of("apt-get", "-q", "download", *names, conf=conf, folder=folder)
+
+        with ThreadPoolExecutor(TOGETHER) as threads:
+            list(threads.map(fetch, batches))
+        print(f"{len(list(folder.glob('*.deb')))} packages", flush=True)
+        shutil.rmtree(state, ignore_errors=True)
+        return
+    raise FetchError("no apt source of this machine serves Debian main")
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Bring some forty well-known packages for three machines.")
+    parser = argparse.ArgumentParser(
+        description="Bring packages of Debian: some forty well-known ones for three machines."
+    )
+    parser.add_argument("--random", type=int, metavar="N", help="N packages of Debian 12 for AMD64 instead.")
     parser.add_argument("folder", type=Path, help="Where the packages go, in a folder for each machine.")
-    folder: Path = parser.parse_args().folder
+    asked = parser.parse_args()
+    folder: Path = asked.folder
     try:
+        if asked.random:
+            folder.mkdir(parents=True, exist_ok=True)
+            bring_random(asked.random, folder.resolve())
+            return 0
         for architecture in ARCHITECTURES:
             (folder / architecture).mkdir(parents=True, exist_ok=True)
             bring(architecture, (folder / architecture).resolve())

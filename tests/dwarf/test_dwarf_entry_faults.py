@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,8 +22,10 @@ from dwarf.entries import AT_START, KINDS, PUSH, places, read
 from walkback.base.arch import AMD64
 from walkback.base.errors import DwarfError
 from walkback.dwarf.decoding import decode
+from walkback.dwarf.files import frame_sources
 from walkback.dwarf.layout import EntryFault
 from walkback.dwarf.rules import to_table
+from walkback.elf import ElfFile
 
 pytestmark = pytest.mark.kernel
 
@@ -213,3 +217,29 @@ def test_a_number_of_more_than_64_bits_is_cut_off() -> None:
     assert frames.fdes.fault.tolist() == [EntryFault.INSTRUCTION, EntryFault.INSTRUCTION, EntryFault.NONE]
     table = to_table(frames)
     assert table.rule(int(table.range_first_row[2])).cfa.offset == 16
+
+
+FREE_PASCAL = """
+ .text
+f: push %rbx
+ pop %rbx
+ ret
+ .section .debug_frame,"",@progbits
+0: .long 2f - 1f
+1: .long -1
+ .byte 1, 0, 1, 0x7c, 16, 0xc, 7, 8
+ .balign 8
+2: .long 4f - 3f
+3: .quad 0b
+ .quad f
+ .quad 3
+4:
+"""
+"""A pointer to the CIE has 4 bytes, and here 8: what stands behind it is no start, and no size."""
+
+
+def test_a_size_is_none_where_the_start_is_none(tmp_path: Path) -> None:
+    subprocess.run(["as", "-o", tmp_path / "f.o", "-"], input=FREE_PASCAL.encode(), check=True)
+    [source] = frame_sources(ElfFile(tmp_path / "f.o"))
+    assert source.frames.fdes.fault.tolist() == [EntryFault.RELOCATION]
+    assert source.frames.fdes.size.tolist() == [0]

@@ -74,7 +74,10 @@ class FrameSource(TableSource):
         )
         if moved is not None:
             frames.code_section = moved.section_at(frames.fdes.start_field)
-            frames.fdes.fault[(frames.code_section == 0) & (frames.fdes.fault == 0)] = layout.EntryFault.RELOCATION
+            lost = (frames.code_section == 0) & (frames.fdes.fault == 0)
+            frames.fdes.fault[lost] = layout.EntryFault.RELOCATION
+            # Where the start is no start, as in what Free Pascal writes, the size need not be one either.
+            frames.fdes.size[lost & (frames.fdes.size > _largest_code(elf))] = 0
         return frames
 
     def _pointer_at(self, address: int) -> int | None:
@@ -89,6 +92,12 @@ class FrameSource(TableSource):
     def table(self) -> UnwindTable:
         """The neutral table of the section."""
         return to_table(self.frames)
+
+
+def _largest_code(elf: ElfFile) -> np.uint64:
+    """The size of the largest section with code."""
+    has_code = elf.sections["flags"] & elf_layout.SHF_EXECINSTR != 0
+    return np.uint64(elf.sections["size"][has_code].max(initial=0))
 
 
 def in_code(elf: ElfFile, table: Spans) -> Bools:
