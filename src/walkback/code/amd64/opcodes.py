@@ -48,7 +48,7 @@ WRITES = RM | REG | AX | LOW | WIDE
 DOES_SHIFT = 16
 """From this bit on stands what more there is to know: one of these numbers, or 0 for nothing."""
 DOES = 255
-"""As wide it is; above stands, of map 4 only, with what forms there is an instruction:"""
+"""The bits of that number. Above them stands, for map 4 alone, which forms an instruction may have:"""
 RENEWED = 1 << 24
 """With a register of its own for the result."""
 REPEATED = 1 << 25
