@@ -27,12 +27,13 @@ def decode(
     got: int = 0,
     pointer_at: Callable[[int], int | None] = lambda _: None,
     faults: bool = False,
+    programs: bool = True,
 ) -> Frames:
     """Read a section that is loaded at `address`, and run its programs.
 
     `text` and `got` are what starts with those encodings count from; `pointer_at` gives the pointer that stands at an
     address, for indirect starts. The first FDE that cannot be read raises `DwarfError`; with `faults` it keeps its
-    place, its fault and the rows before the fault.
+    place, its fault and the rows before the fault. Without `programs` none is run, and there are no rows.
 
     >>> [source] = walkback.dwarf.read("hello")
     >>> frames = walkback.dwarf.decode(source.data, source.machine, address=source.address)
@@ -54,10 +55,14 @@ def decode(
     _name_cies(fdes, cies, names[is_fde])
     _entries.read_fdes(cie_reader, text, got, fdes)
     _follow_indirect(fdes, cies, pointer_at)
-    reader = ProgramReader(view, big, address, text, got, machine is AARCH64, cies, fdes)
-    rows, row_offset, row_rule, row_touched, words = _program.interpret(reader, cies, fdes, machine.sp, machine.fp)
-    fdes.rows = rows
-    fdes.first_row = np.cumsum(rows) - rows
+    row_offset, row_rule = np.zeros((2, 0), np.uint32)
+    row_touched, words = np.zeros(0, np.uint8), np.zeros(0, np.uint64)
+    if programs:
+        reader = ProgramReader(view, big, address, text, got, machine is AARCH64, cies, fdes)
+        fdes.rows, row_offset, row_rule, row_touched, words = _program.interpret(
+            reader, cies, fdes, machine.sp, machine.fp
+        )
+        fdes.first_row = np.cumsum(fdes.rows) - fdes.rows
     frames = Frames(
         machine=machine,
         data=view,

@@ -18,7 +18,7 @@ from walkback.base.dataclass import dataclass
 from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.dwarf import layout
 from walkback.dwarf.decoding import check_length, decode
-from walkback.dwarf.frames import Frames
+from walkback.dwarf.frames import Fdes, Frames
 from walkback.dwarf.header import frame_place, last_entry
 from walkback.dwarf.rules import to_table
 from walkback.elf import ElfFile, Input, contents_of, elf_files, relocated
@@ -50,13 +50,19 @@ class FrameSource(TableSource):
         An entry that reaches beyond the end of the section raises `DwarfError`: nobody knows what stands behind it.
         """
         try:
-            frames = self._decoded()
-            check_length(frames)
-            return frames
+            return self._decoded()
         except WalkbackError as error:
             raise error.within(file=self.file, section=self.name) from None
 
-    def _decoded(self) -> Frames:
+    @cached_property
+    def fdes(self) -> Fdes:
+        """The entries of functions alone. No program is run, which takes most of the time, so none has a fault."""
+        try:
+            return self._decoded(programs=False).fdes
+        except WalkbackError as error:
+            raise error.within(file=self.file, section=self.name) from None
+
+    def _decoded(self, *, programs: bool = True) -> Frames:
         elf, data, moved = self.elf, self.data, None
         if elf.is_relocatable and self.index is not None:
             moved = relocated(elf, self.index)
@@ -71,7 +77,9 @@ class FrameSource(TableSource):
             got=_address_of(elf, ".got.plt") or _address_of(elf, ".got"),
             pointer_at=self._pointer_at,
             faults=True,
+            programs=programs,
         )
+        check_length(frames)
         if moved is not None:
             frames.code_section = moved.section_at(frames.fdes.start_field)
             lost = (frames.code_section == 0) & (frames.fdes.fault == 0)

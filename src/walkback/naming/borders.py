@@ -7,9 +7,9 @@ disassemblers and `addr2line` take it.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
+from posixpath import basename
 
 import numpy as np
 
@@ -22,7 +22,10 @@ from walkback.symbols.spans import SettledSpans
 
 def function_at(module: str, start: int) -> str:
     """What to call a function of a file that has no name."""
-    return f"{os.path.basename(module)}+{start:#x}"
+    return f"{_base_name(module)}+{start:#x}"
+
+
+_base_name = lru_cache(maxsize=1 << 10)(basename)
 
 
 class Borders:
@@ -44,7 +47,7 @@ class Borders:
         with contextlib.suppress(WalkbackError):
             for source in frame_sources(self._elf):
                 with contextlib.suppress(WalkbackError):
-                    fdes = source.frames.fdes
+                    fdes = source.fdes
                     sound = fdes.fault == 0
                     yield fdes.start[sound], fdes.size[sound]
         with contextlib.suppress(WalkbackError):

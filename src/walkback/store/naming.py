@@ -66,7 +66,7 @@ class Naming:
         for row in np.flatnonzero(known).tolist():
             start, file = kept.start(row), shown[int(module[row])]
             # The file may have lost since what it said when the stacks were added.
-            if symbol[row] in {None, function_at(file, int(address[row] - found.offset[row]))}:
+            if symbol[row] is None or symbol[row] == function_at(file, int(address[row] - found.offset[row])):
                 found.offset[row] = int(address[row]) - start
                 symbol[row] = kept.symbol(row) or function_at(file, start)
             if not found.inlined[row] and found.file[row] is None:

@@ -18,6 +18,10 @@ import sys
 from collections.abc import Callable
 from functools import cache
 
+TYPE_CHECKING = False  # as `typing` has it, which takes as long to import as all this
+if TYPE_CHECKING:
+    import subprocess
+
 LONGEST = 32 * 1024
 """Longer names stay as they are."""
 
@@ -67,18 +71,19 @@ def demangle(names: list[bytes]) -> list[bytes | None]:
     function = demangler()
     if function is None:
         return [None] * len(names)
-    found: list[bytes | None] = []
-    suspects: list[int] = []
-    for number, name in enumerate(names):
-        if _is_harmless(name):
-            found.append(function(name))
-        else:
-            found.append(None)
-            if len(name) <= LONGEST and b"\n" not in name and b"\0" not in name:
-                suspects.append(number)
-    for number, text in zip(suspects, _apart([names[number] for number in suspects]), strict=True):
+    harmless = [_is_harmless(name) for name in names]
+    suspects = [number for number, name in enumerate(names) if not harmless[number] and _is_bearable(name)]
+    # It starts while the harmless names are read here.
+    child = _child() if suspects else None
+    found = [function(name) if is_harmless else None for name, is_harmless in zip(names, harmless, strict=True)]
+    for number, text in zip(suspects, _apart([names[number] for number in suspects], child), strict=True):
         found[number] = text
     return found
+
+
+def _is_bearable(name: bytes) -> bool:
+    """Whether another process can be asked for it."""
+    return len(name) <= LONGEST and b"\n" not in name and b"\0" not in name
 
 
 def _is_harmless(name: bytes) -> bool:
@@ -96,24 +101,38 @@ def _is_harmless(name: bytes) -> bool:
     return doublings <= _MOST_DOUBLINGS_HERE
 
 
-def _apart(names: list[bytes]) -> list[bytes | None]:
-    """The same in another process, which is started again behind a name that it died of."""
+def _child() -> subprocess.Popen[bytes] | None:
+    """Another process, which answers the names that it is given; None if there cannot be one."""
     import subprocess  # not in that process, which starts sooner so
 
+    if not sys.executable:
+        return None
+    command = [sys.executable, "-I", "-S", __file__]
+    try:
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    except OSError:
+        return None
+
+
+def _apart(names: list[bytes], child: subprocess.Popen[bytes] | None) -> list[bytes | None]:
+    """The same in that process, and another one behind each name that it died of."""
     found: list[bytes | None] = []
-    for _ in range(_MOST_DEATHS):
-        if len(found) == len(names) or not sys.executable:
+    for deaths in range(_MOST_DEATHS):
+        child = _child() if deaths else child
+        if child is None:
             break
-        given = b"\n".join(names[len(found) :]) + b"\n"
-        try:
-            command = [sys.executable, "-I", "-S", __file__]
-            child = subprocess.run(command, input=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-        except OSError:
-            break
-        lines = child.stdout.split(b"\n")[: len(names) - len(found) + 1]
+        with child:
+            try:
+                answer, _ = child.communicate(b"\n".join(names[len(found) :]) + b"\n")
+            except BaseException:
+                child.kill()
+                raise
+        lines = answer.split(b"\n")[: len(names) - len(found) + 1]
         found += [line or None for line in lines[:-1]]
         if len(found) < len(names):
             found.append(None)
+        if len(found) == len(names):
+            break
     return found + [None] * (len(names) - len(found))
 
 

@@ -64,7 +64,7 @@ def _evaluator(elf: ElfFile, bias: int, memory: TargetMemory, byteorder: ByteOrd
     """The code of the evaluator: by its name, or because the table that it jumps by leads into it."""
     from walkback.dwarf.files import frame_sources
 
-    fdes = [source.frames.fdes for source in frame_sources(elf)]
+    fdes = [source.fdes for source in frame_sources(elf)]
     start = np.concatenate([np.zeros(0, np.uint64), *(one.start for one in fdes)])
     end = np.concatenate([np.zeros(0, np.uint64), *(one.start + one.size for one in fdes)])
     order = np.argsort(start, kind="stable")
