@@ -1,6 +1,6 @@
 """Questions about an hour, a day and a month of a store: their times, how long building takes, and bytes a sample.
 
-    python bench/months.py [--samples N] [--hosts N] [--programs N] [--days N] [FOLDER]
+    python bench/months.py [--samples N] [--hosts N] [--programs N] [--days N] [--own-clocks] [FOLDER]
 
 Hosts run programs, and each program has its own share of the stacks of a recording, a few of them often. Each question
 is a flame graph by the command, also without the sums of days and months, and then by several workers. With a folder,
@@ -43,6 +43,7 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=10)
     parser.add_argument("--programs", type=int, default=200)
     parser.add_argument("--days", type=int, default=31)
+    parser.add_argument("--own-clocks", action="store_true", help="hosts do not sample at the same moments")
     parser.add_argument("folder", nargs="?", type=Path)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -68,6 +69,8 @@ def _build(folder: Path, asked: argparse.Namespace) -> None:
                     program, which = chosen(rng, each, asked.programs, len(stacks.stack))
                     begin = time.perf_counter()
                     times = np.linspace(0, HOUR - 1, each).astype(np.int64)
+                    if asked.own_clocks:
+                        times = np.sort(rng.integers(0, HOUR, each))
                     numbers = nodes[stacks.stack[which]], np.ones(each, np.int64), sources[program]
                     new.builder.add(times, *numbers, stacks.end[which], since=_START + (day * _DAY + hour) * HOUR)
                     used += time.perf_counter() - begin

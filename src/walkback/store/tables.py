@@ -52,7 +52,14 @@ _SORTED = "PARQUET_VERSION V2, "
 _WHOLE = "ROW_GROUP_SIZE 1048576, "
 # A tenth smaller than groups of the usual size; those of a million rows would take twice as much memory more.
 _LARGE = "ROW_GROUP_SIZE 491520, "
-_OPTIONS = {"samples": _SORTED + _LARGE, "nodes": _WHOLE, "frames": _SORTED + _WHOLE, "sums": _SORTED + _LARGE}
+# Otherwise a fifth of the rows: for times that come again on each host, and as many stacks, differences are smaller.
+_FEW_VALUES = "DICTIONARY_SIZE_LIMIT 45000, "
+_OPTIONS = {
+    "samples": _SORTED + _LARGE + _FEW_VALUES,
+    "nodes": _WHOLE,
+    "frames": _SORTED + _WHOLE,
+    "sums": _SORTED + _LARGE,
+}
 
 QUICK, SMALL = 6, 19
 """Levels of compression: for what is appended, and for what is compacted."""
