@@ -86,6 +86,7 @@ FACES = (
     "walkback.capture.perfdata.layout",
     "walkback.cbf.layout",
     "walkback.code.aarch64.fields",
+    "walkback.code.amd64.fields",
     "walkback.code.amd64.onebyte",
     "walkback.code.amd64.opcodes",
     "walkback.code.amd64.operands",

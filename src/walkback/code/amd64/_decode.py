@@ -1,8 +1,8 @@
 """Instructions of AMD64 (compiled): lengths, where control goes, and what becomes of registers and the stack.
 
-`opcodes` has what stands behind each opcode, `onebyte`, `twobytes` and `promoted` what instructions of the maps do,
-`writes` what the others write. The vector extensions (VEX, EVEX and XOP) repeat the maps with prefixes of their own,
-and APX adds 16 registers, which EVEX or the prefix REX2 name.
+`opcodes` has what stands behind each opcode, and `fields` reads it. `onebyte`, `twobytes` and `promoted` have what
+instructions of the maps do, `writes` what the others write. The vector extensions (VEX, EVEX and XOP) repeat the maps
+with prefixes of their own, and APX adds 16 registers, which EVEX or the prefix REX2 name.
 
 Bytes are read before it is clear that the instruction does not end too early: see `decoding`.
 """
@@ -20,8 +20,9 @@ if cython.compiled:
     from cython.cimports.walkback.code.amd64 import opcodes as shape
     from cython.cimports.walkback.code.amd64 import prefixes as has
     from cython.cimports.walkback.code.amd64 import registers
+    from cython.cimports.walkback.code.amd64.fields import memory_operand, operand, signed_number, size_of_number
     from cython.cimports.walkback.code.amd64.onebyte import first_map
-    from cython.cimports.walkback.code.amd64.operands import dwarf, of_reg, of_rm, pop, rex, stack_width, vector_width
+    from cython.cimports.walkback.code.amd64.operands import of_reg, of_rm, pop, rex, stack_width, vector_width
     from cython.cimports.walkback.code.amd64.promoted import fourth_map
     from cython.cimports.walkback.code.amd64.twobytes import second_map
     from cython.cimports.walkback.code.amd64.writes import (
@@ -40,8 +41,9 @@ else:
     from walkback.code.amd64 import opcodes as shape
     from walkback.code.amd64 import prefixes as has
     from walkback.code.amd64 import registers
+    from walkback.code.amd64.fields import memory_operand, operand, signed_number, size_of_number
     from walkback.code.amd64.onebyte import first_map
-    from walkback.code.amd64.operands import dwarf, of_reg, of_rm, pop, rex, stack_width, vector_width
+    from walkback.code.amd64.operands import of_reg, of_rm, pop, rex, stack_width, vector_width
     from walkback.code.amd64.promoted import fourth_map
     from walkback.code.amd64.twobytes import second_map
     from walkback.code.amd64.writes import (
@@ -157,10 +159,10 @@ def _plain(
         modrm = code[at]
         at += 1
         if modrm < 0xC0:
-            at = _memory(code, at, modrm, prefix, out)
+            at = memory_operand(code, at, modrm, prefix, out)
     if kind & shape.NUMBER:
-        size = _size_of_number(kind, opcode, modrm, prefix)
-        number = _number(code, at, size)
+        size = size_of_number(kind, opcode, modrm, prefix)
+        number = signed_number(code, at, size)
         at += size
     if kind & shape.WRITES:
         write(kind, opcode, modrm, prefix, out)
@@ -197,7 +199,7 @@ def _other(
         return _vector(code, at, lead, prefix, out)
     if lead == 0xA1 and prefix & (has.REX_W | has.DATA_16) == 0:  # jmpabs, whose target is absolute
         out.flow = Flow.JUMP
-        out.target = cython.cast(cython.ulonglong, _number(code, at, 8)) - away - (at + 8)
+        out.target = cython.cast(cython.ulonglong, signed_number(code, at, 8)) - away - (at + 8)
         return at + 8
     if lead == 0x8F and modrm & 0x38 == 0:
         return _pop_operand(code, at, prefix, out)
@@ -217,7 +219,7 @@ def _pop_operand(
 ) -> cython.Py_ssize_t:
     """Pop of what ModRM names."""
     modrm: cython.uint = code[at]
-    at = _operand(code, at, prefix, out)
+    at = operand(code, at, prefix, out)
     if modrm < 0xC0 and out.base == registers.RSP and out.index < 0:
         store(NONE, stack_width(prefix), out)  # where the stack pointer leads behind it
         out.moved = out.width
@@ -241,7 +243,7 @@ def _three_bytes(
     """The maps behind 0F 38 and 0F 3A; the latter's instructions end in a byte."""
     opcode: cython.uint = code[at]
     modrm: cython.uint = code[at + 1]
-    at = _operand(code, at + 1, prefix, out)
+    at = operand(code, at + 1, prefix, out)
     kind: cython.uint = 0
     if is_second:
         at += 1
@@ -315,7 +317,7 @@ def _vector(
     modrm: cython.uint = code[at + 1]
     if modrm >= 0xC0 and prefix & has.REX_X4:
         out.flow = Flow.BAD
-    at = _operand(code, at + 1, prefix, out)
+    at = operand(code, at + 1, prefix, out)
     index: cython.int = out.index
     units: cython.longlong = out.offset
     in_units: cython.bint = lead == has.EVEX and modrm >> 6 == 1 and not is_promoted(map_, opcode)
@@ -357,119 +359,10 @@ def _promoted(
     opcode: cython.uint = code[at]
     modrm: cython.uint = code[at + 1]
     kind: cython.uint = _PROMOTED[opcode]
-    at = _operand(code, at + 1, prefix, out)
+    at = operand(code, at + 1, prefix, out)
     if kind & shape.BAD or (modrm >= 0xC0 and prefix & has.REX_X4):
         out.flow = Flow.BAD
         return at
-    size: cython.int = _size_of_number(kind, opcode, modrm, prefix) if kind & shape.NUMBER else 0
-    fourth_map(kind, opcode, modrm, prefix, form, _number(code, at, size), out)
+    size: cython.int = size_of_number(kind, opcode, modrm, prefix) if kind & shape.NUMBER else 0
+    fourth_map(kind, opcode, modrm, prefix, form, signed_number(code, at, size), out)
     return at + size
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-@cython.boundscheck(False)
-def _operand(
-    code: cython.pointer(cython.const[cython.uchar]),
-    at: cython.Py_ssize_t,
-    prefix: cython.uint,
-    out: Instruction,
-) -> cython.Py_ssize_t:
-    """Read ModRM and what belongs to it; returns the place behind."""
-    modrm: cython.uint = code[at]
-    return at + 1 if modrm >= 0xC0 else _memory(code, at + 1, modrm, prefix, out)
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-@cython.boundscheck(False)
-def _memory(
-    code: cython.pointer(cython.const[cython.uchar]),
-    at: cython.Py_ssize_t,
-    modrm: cython.uint,
-    prefix: cython.uint,
-    out: Instruction,
-) -> cython.Py_ssize_t:
-    """Read what stands behind a ModRM that names memory. Memory that is nowhere known has an index."""
-    low: cython.uint = modrm & 7
-    size: cython.int = ((modrm >> 6) & 1) | ((modrm >> 5) & 4)
-    if low == 4:
-        sib: cython.uint = code[at]
-        at += 1
-        low = sib & 7
-        index: cython.uint = ((sib >> 3) & 7) | ((prefix >> has.TO_INDEX) & has.BASE)
-        if index != 4:
-            out.index = dwarf(index)
-            out.scale = 1 << (sib >> 6)
-        if low == 5 and modrm < 0x40:
-            size = 4
-        else:
-            out.base = dwarf(low | (prefix & has.BASE))
-    elif low == 5 and modrm < 0x40:
-        out.base = registers.RIP
-        size = 4
-    else:
-        out.base = dwarf(low | (prefix & has.BASE))
-    out.offset = _number(code, at, size)
-    if prefix & has.ELSEWHERE:
-        out.base = NONE
-        out.index = registers.RAX
-        out.offset = 0
-    return at + size
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-@cython.boundscheck(False)
-def _number(
-    code: cython.pointer(cython.const[cython.uchar]), at: cython.Py_ssize_t, size: cython.int
-) -> cython.longlong:
-    """A signed number of `size` bytes."""
-    here: cython.pointer(cython.const[cython.uchar])
-    if cython.compiled:
-        here = code + at  # compilers make one load of bytes at one pointer
-    else:
-        here = code[at : at + 8]
-    word: cython.uint = here[0] | here[1] << 8 | here[2] << 16 | cython.cast(cython.uint, here[3]) << 24
-    value: cython.ulonglong = word
-    if size == 8:
-        word = here[4] | here[5] << 8 | here[6] << 16 | cython.cast(cython.uint, here[7]) << 24
-        return as_signed(value | cython.cast(cython.ulonglong, word) << 32)
-    beyond: cython.longlong = cython.cast(cython.longlong, 1) << (8 * size)
-    sign: cython.longlong = beyond >> 1
-    return (cython.cast(cython.longlong, value & (beyond - 1)) ^ sign) - sign
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-@cython.boundscheck(False)
-def _size_of_number(kind: cython.uint, opcode: cython.uint, modrm: cython.uint, prefix: cython.uint) -> cython.int:
-    """Bytes of an immediate, or of the distance or address that stands there."""
-    size: cython.int = 0
-    if kind & shape.NUMBER == shape.IMM8:
-        return 1
-    if kind & shape.NEAR:
-        return 4
-    if kind & shape.GROUP:
-        if opcode == 0x78:  # extrq and insertq
-            return 2 if prefix & (has.DATA_16 | has.REPNE) else 0
-        if modrm & 0x30 == 0:
-            kind |= shape.IMM8 if opcode == 0xF6 else shape.IMM_Z
-    if kind & shape.IMM8:
-        size += 1
-    if kind & shape.IMM16:
-        size += 2
-    if kind & (shape.IMM_Z | shape.IMM_V):
-        size += 2 if prefix & (has.DATA_16 | has.REX_W) == has.DATA_16 else 4
-        if kind & shape.IMM_V and prefix & has.REX_W:
-            size += 4
-    if kind & shape.ADDRESS:
-        size += 4 if prefix & has.ADDRESS_32 else 8
-    return size
