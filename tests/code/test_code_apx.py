@@ -15,6 +15,7 @@ from walkback.base.arch import AMD64
 from walkback.code._listing import COLUMNS, listing
 from walkback.code.amd64.registers import BEHIND
 from walkback.code.effects import NONE, Effect, Flow
+from walkback.code.flags import keeps_flags
 from walkback.code.machines import AMD64 as NUMBER
 
 Row = dict[str, int]
@@ -69,6 +70,21 @@ CASES: dict[str, Row] = {
 @pytest.mark.parametrize("code", CASES)
 def test_what_stacks_depend_on(code: str) -> None:
     assert {name: row_of(bytes.fromhex(code))[name] for name in CASES[code]} == CASES[code]
+
+
+@pytest.mark.parametrize(
+    ("code", "keeps"),
+    [
+        ("62f4fc1844c3", True),  # cmove %rbx, %rax, %rax
+        ("62f47f1844c3", True),  # setzue %bl
+        ("62f4fc1c83ec10", True),  # {nf} sub $16, %rsp, %rax
+        ("62f4fc1883c408", False),  # add $8, %rsp, %rax
+        ("62f4840239c3", False),  # ccmpb {dfv=} %rax, %rbx
+        ("d5488b442408", True),  # mov 8(%rsp), %r16
+    ],
+)
+def test_which_instructions_keep_flags(code: str, keeps: bool) -> None:
+    assert bool(keeps_flags(NUMBER, bytes.fromhex(code) + bytes(8), 0)) == keeps
 
 
 def row_of(code: bytes) -> Row:

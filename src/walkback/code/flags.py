@@ -58,6 +58,8 @@ def keeps_flags_of_amd64(code: cython.pointer(cython.const[cython.uchar]), pos: 
             one, two = 0x0F, one
     if one == EVEX and two & 7 == 4:
         opcode: cython.uint = code[pos + 4]
+        if opcode & 0xF0 == 0x40:  # conditional moves
+            return True
         return code[pos + 3] & KEEPS_FLAGS != 0 and not compares(opcode, (code[pos + 5] >> 3) & 7)
     if one == 0x0F:
         return (

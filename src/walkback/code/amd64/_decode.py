@@ -312,9 +312,12 @@ def _vector(
         return at + 1  # vzeroupper is nothing but this
     if map_ == 4 and lead == has.EVEX:
         return _promoted(code, at, prefix, form, out)
-    if (map_ < 1 or map_ > 3) and (lead != has.EVEX or (map_ != 5 and map_ != 6)) and (lead != 0x8F or map_ > 10):
-        out.flow = Flow.BAD
     modrm: cython.uint = code[at + 1]
+    if map_ == 7:
+        if (opcode != 0xF6 and opcode != 0xF8) or modrm < 0xC0:
+            out.flow = Flow.BAD
+    elif (map_ < 1 or map_ > 3) and (lead != has.EVEX or map_ < 5 or map_ > 6) and (lead != 0x8F or map_ > 10):
+        out.flow = Flow.BAD
     if modrm >= 0xC0 and prefix & has.REX_X4:
         out.flow = Flow.BAD
     at = operand(code, at + 1, prefix, out)
@@ -326,7 +329,7 @@ def _vector(
         out.offset = 0
     if map_ == 3 or map_ == 8 or (map_ == 1 and _TWO_BYTE[opcode] & shape.IMM8 and opcode & 0xF0 != 0xA0):
         at += 1
-    elif map_ == 10:
+    elif map_ == 7 or map_ == 10:
         at += 4
     write_of_vector(lead, map_, opcode, modrm, prefix, out)
     if modrm < 0xC0:

@@ -38,7 +38,7 @@ from walkback.code.amd64.operands import (
     pop,
     push,
 )
-from walkback.code.amd64.prefixes import ADDRESS_32, REP, REPNE, REX, REX_W
+from walkback.code.amd64.prefixes import ADDRESS_32, DATA_16, REP, REPNE, REX, REX_W
 from walkback.code.amd64.registers import RAX, RBP, RCX, RDI, RDX, RSI, RSP
 from walkback.code.amd64.writes import write
 from walkback.code.effects import NONE, Effect, Flow
@@ -112,7 +112,7 @@ def first_map(
     elif does == STORES_FLOAT:
         return store_float(opcode, (modrm >> 3) & 7, modrm, out)
     else:
-        return rare(opcode, prefix, number, out)
+        return rare(opcode, modrm, prefix, number, out)
     return 0
 
 
@@ -340,8 +340,12 @@ def store_float(opcode: cython.uint, operation: cython.uint, modrm: cython.uint,
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def rare(opcode: cython.uint, prefix: cython.uint, number: cython.longlong, out: Instruction) -> cython.int:
+def rare(
+    opcode: cython.uint, modrm: cython.uint, prefix: cython.uint, number: cython.longlong, out: Instruction
+) -> cython.int:
     """What is left of the first map."""
+    if opcode == 0x8C:  # a segment register, which has 2 bytes in memory
+        return write(RM, opcode, modrm, prefix if modrm >= 0xC0 else DATA_16, out)
     if opcode == 0x68 or opcode == 0x6A or opcode == 0x9C:
         return push(NONE, prefix, out)
     if opcode == 0x9D:

@@ -103,7 +103,7 @@ def one_byte_opcodes() -> U32:
     map_[0x69], map_[0x6B] = MODRM | REG | IMM_Z, MODRM | REG | IMM8
     map_[0x84], map_[0x85] = MODRM | BYTE, MODRM
     map_[0x86], map_[0x88], map_[0x8A] = MODRM | RM | REG | BYTE, MODRM | RM | BYTE, MODRM | REG | BYTE
-    map_[0x8C], map_[0x8E], map_[0x9F] = MODRM | RM, MODRM, AX
+    map_[0x8E], map_[0x9F] = MODRM, AX
     map_[0xA8], map_[0xA9] = IMM8 | BYTE, IMM_Z
     for number in range(0xB0, 0xB8):
         map_[number] = IMM8 | LOW | BYTE
@@ -115,6 +115,7 @@ def one_byte_opcodes() -> U32:
         (PUSHES, 0, range(0x50, 0x58)),
         (POPS, 0, range(0x58, 0x60)),
         (LOADS, MODRM, (0x63, 0x8B)),
+        (RARE, MODRM, (0x8C,)),
         (RARE, IMM_Z, (0x68,)),
         (RARE, IMM8, (0x6A, 0xCD, 0xE0, 0xE1, 0xE2, 0xE3)),
         (RARE, 0, (0x6C, 0x6D, 0x6E, 0x6F, 0xA4, 0xA5, 0xA6, 0xA7, 0xAA, 0xAB, 0xAC, 0xAD, 0xAE, 0xAF)),

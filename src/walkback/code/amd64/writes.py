@@ -76,6 +76,8 @@ def stored_width(
     if map_ == 2 and is_promoted(map_, opcode):
         if opcode == 0x49 and prefix & DATA_16:
             return 64  # sttilecfg
+        if opcode == 0x4B and prefix & REP:
+            return 64  # tilestored, the first of its rows
         return operand_width(0, prefix & REX_W) if opcode & 0xF0 == 0xE0 else 0  # cmpccxadd
     if map_ == 2 and lead == EVEX:
         if opcode == 0x63 or opcode == 0x8A or opcode == 0x8B:
@@ -145,6 +147,8 @@ def write_of_vector(
             kind = REG
         elif opcode == 0x61 or opcode == 0x63:
             clobber(RCX, out)
+    elif map_ == 7:
+        kind = RM if prefix & REPNE else 0  # rdmsr and urdmsr of a number
     elif map_ == 9:
         vvvv = opcode == 1 or opcode == 2
         kind = RM if opcode == 0x12 and modrm & 0x38 == 8 else 0  # slwpcb
