@@ -67,6 +67,7 @@ CASES: dict[str, dict[str, int]] = {
     "0fc77c2420": {"effect": Effect.STORE, "base": SP, "offset": 32, "width": 8},  # vmptrst 32(%rsp)
     "0f78442420": {"effect": Effect.STORE, "base": SP, "offset": 32, "width": 8},  # vmread %rax, 32(%rsp)
     "660f38f8642420": {"effect": Effect.STORE, "base": SP, "offset": 0, "width": 64},  # movdir64b 32(%rsp), %rsp
+    "480304d8": {"effect": Effect.LOAD_TABLE, "first": 0, "second": 0, "base": 0, "index": 3, "scale": 8, "width": 8},
     "8c5c2420": {"effect": Effect.STORE, "base": SP, "offset": 32, "width": 2},  # mov %ds, 32(%rsp)
     "488c5c2420": {"effect": Effect.STORE, "base": SP, "offset": 32, "width": 2},
     "8cdb": {"clobbers": 1 << 3},  # mov %ds, %ebx

@@ -52,6 +52,13 @@ WRONG = {
         f"test %esi,%esi; je 1f; {PUSH} cmp $5,%edi; ja 1f; {POP} ret; 1: nop; ret",
         [("cfa", "rsp+8", CFA, 2)],
     ),
+    "a table of distances of eight bytes": (
+        (
+            f"{PUSH} cmp $1,%rdi; ja 2f; lea t(%rip),%rax; add (%rax,%rdi,8),%rax; jmp *%rax; 2: {POP} ret;"
+            "1: nop; ret; .section .rodata; t: .quad 2b-t, 1b-t; .text"
+        ),
+        [("cfa", "rsp+8", "rsp+16", 2)],
+    ),
     "a table that is named in its middle": (
         (
             f"lea t+8(%rip),%rcx; test %esi,%esi; je 1f; {PUSH} cmp $2,%rdi; ja 2f; jmp *t(,%rdi,8); 2: {POP} ret;"

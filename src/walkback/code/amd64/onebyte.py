@@ -170,10 +170,14 @@ def take_address(modrm: cython.uint, prefix: cython.uint, out: Instruction) -> c
 def add_registers(opcode: cython.uint, modrm: cython.uint, prefix: cython.uint, out: Instruction) -> cython.int:
     """Add, or, adc, sbb, and, sub, xor and cmp of registers."""
     operation: cython.uint = opcode >> 3
-    if modrm < 0xC0:
-        return 0
-    first: cython.int = of_rm(0, modrm, prefix)
     second: cython.int = of_reg(0, modrm, prefix)
+    if modrm < 0xC0:
+        if opcode != 3 or prefix & REX_W == 0 or out.index == NONE:
+            return 0
+        out.clobbers = 0
+        out.second = second
+        return load_table(second, 8, False, out)
+    first: cython.int = of_rm(0, modrm, prefix)
     if operation == 6 and first == second and operand_width(0, prefix) > 2:
         return make_only(Effect.CONSTANT, first, NONE, out)
     if prefix & REX_W == 0:
