@@ -60,6 +60,7 @@ KERNELS = (
     "walkback.proof._tally",
     "walkback.proof._unit",
     "walkback.proof._walk",
+    "walkback.proof._ways",
     "walkback.runtimes.python._frames",
     "walkback.stacks._distinct",
     "walkback.base.growing",
