@@ -37,6 +37,7 @@ KERNELS = (
     "walkback.code.s390x._memory",
     "walkback.base.cursor",
     "walkback.debuginfo._entries",
+    "walkback.debuginfo._forms",
     "walkback.debuginfo._lines",
     "walkback.debuginfo._unit",
     "walkback.dwarf._entries",

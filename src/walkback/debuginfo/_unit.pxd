@@ -2,12 +2,10 @@
 
 from walkback.base.cursor cimport Cursor
 from walkback.base.growing cimport Growing
+from walkback.debuginfo._forms cimport FormReader
 
-cdef class Unit:
-    cdef Cursor info
+cdef class Unit(FormReader):
     cdef Cursor abbrev
-    cdef Cursor addresses
-    cdef Cursor text_offsets
     cdef Cursor ranges
     cdef Cursor lists
     cdef Growing declared
@@ -19,18 +17,11 @@ cdef class Unit:
     cdef long long declarations_left
     cdef long long ranges_left
     # Of the unit
-    cdef Py_ssize_t start
     cdef Py_ssize_t first
-    cdef Py_ssize_t end
-    cdef int version
-    cdef int wide
-    cdef int address_size
     cdef int kind
     cdef unsigned long long abbrev_at
     cdef unsigned long long id
     cdef unsigned long long low
-    cdef unsigned long long addr_base
-    cdef unsigned long long text_base
     cdef unsigned long long ranges_base
     cdef unsigned long long lists_base
     cdef unsigned long long abbrev_contribution
@@ -56,9 +47,6 @@ cdef class Unit:
     cdef unsigned long long program
     cdef unsigned long long folder
     cdef unsigned long long split_name
-    # Of the value that was read last
-    cdef unsigned long long value
-    cdef int value_kind
     # Of the range that was read last, and of its list
     cdef unsigned long long begin
     cdef unsigned long long behind
@@ -69,18 +57,10 @@ cdef class Unit:
     cdef bint read_header(self) noexcept nogil
     cdef bint open_root(self) except -1 nogil
     cdef int declare(self) except -1 nogil
-    cdef int fixed_size(self, unsigned long long form) noexcept nogil
     cdef Py_ssize_t declaration(self, unsigned long long code) noexcept nogil
     cdef int next(self, int wanted, int other) except -2 nogil
     cdef int forget(self) noexcept nogil
     cdef int take(self, unsigned long long name) noexcept nogil
-    cdef int read_value(self, unsigned long long form, unsigned long long given) noexcept nogil
-    cdef int reference(self, unsigned long long offset) noexcept nogil
-    cdef int skip(self, unsigned long long size) noexcept nogil
-    cdef int read_text(self) noexcept nogil
-    cdef unsigned long long narrow(self) noexcept nogil
-    cdef unsigned long long address_at(self, unsigned long long index) noexcept nogil
-    cdef unsigned long long text(self) noexcept nogil
     cdef int open_ranges(self) noexcept nogil
     cdef bint next_range(self) noexcept nogil
     cdef bint next_of_list(self) noexcept nogil
