@@ -117,6 +117,16 @@ def test_what_stacks_depend_on(code: str) -> None:
     assert {name: row[name] for name in CASES[code]} == CASES[code]
 
 
+@pytest.mark.kernel
+@pytest.mark.parametrize(
+    "code",
+    ["c4e778f6c3", "c4e77ff6c3", "c4e773f6c3", "c4e77bf6cb", "c4e7fbf6c3", "c4e77bf703", "c4e77bf603", "62f77f28f8c3"],
+)
+def test_of_map_7_there_is_nothing_else(code: str) -> None:
+    row, *_ = rows(bytes.fromhex(code) + bytes(4))
+    assert (row["length"], row["flow"]) == (1, Flow.BAD)
+
+
 def said(code: bytes, address: int) -> tuple[int, Flow | None, int, int]:
     """The length, flow, target, and written registers that iced gives; no flow where it has none to compare."""
     one = iced.Decoder(64, code, ip=address).decode()

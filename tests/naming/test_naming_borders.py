@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import walkback
 from walkback.elf import ElfFile
 from walkback.naming.borders import Borders
 from walkback.naming.modules import Modules
@@ -51,8 +52,6 @@ def test_symbols_go_before(program: Path) -> None:
 
 
 def test_sframe_has_borders_too(program: Path) -> None:
-    import walkback
-
     made = program.parent / "made"
     walkback.add(program, made)
     for section in (".eh_frame", ".eh_frame_hdr"):
@@ -63,6 +62,21 @@ def test_sframe_has_borders_too(program: Path) -> None:
     names, start = Borders(elf, "/usr/bin/made").locate(begin + np.uint64(1))
     assert start.tolist() == begin.tolist()
     assert names == [f"made+{place:#x}" for place in begin.tolist()]
+
+
+def test_a_function_whose_program_is_damaged_has_borders(program: Path, tmp_path: Path) -> None:
+    [source] = (one for one in walkback.dwarf.read(program) if one.name == ".eh_frame")
+    begin = starts(program, "two")
+    number = source.frames.fdes.start.tolist().index(int(begin[0]))
+    data = bytearray(program.read_bytes())
+    place = data.index(bytes(source.data)) + int(source.frames.fdes.program[number])
+    data[place] = 0x3F  # no instruction
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(data)
+    [source] = (one for one in walkback.dwarf.read(damaged) if one.name == ".eh_frame")
+    assert (source.frames.fdes.fault[number] != 0, source.fdes.fault[number] != 0) == (True, False)
+    names, start = Borders(ElfFile(damaged), "damaged").locate(begin + np.uint64(1))
+    assert (names, start.tolist()) == ([f"damaged+{begin[0]:#x}"], begin.tolist())
 
 
 def test_code_of_no_function_has_no_name(program: Path) -> None:

@@ -59,6 +59,21 @@ WRONG = {
         ),
         [("cfa", "rsp+8", "rsp+16", 2)],
     ),
+    "a table whose index counts bytes": (
+        (
+            f"{PUSH} cmp $8,%rdi; ja 2f; lea t(%rip),%rax; add (%rax,%rdi,1),%rax; jmp *%rax; 2: {POP} ret;"
+            "1: nop; ret; 3: call g; .section .rodata; t: .quad 2b-t, 1b-t, 0, 3b-t, 3b-t; .text"
+        ),
+        [("cfa", "rsp+8", "rsp+16", 2)],
+    ),
+    "a table behind as many sums of arrays as there is room for tables": (
+        (
+            f"test %esi,%esi; je 1f; {PUSH} {''.join(f'add a+{8 * one}(,%rdi,8),%rdx;' for one in range(1100))}"
+            f"cmp $1,%rdi; ja 2f; lea t(%rip),%rax; movslq (%rax,%rdi,4),%rcx; add %rax,%rcx; jmp *%rcx; 2: {POP} ret;"
+            "1: nop; ret; .section .rodata; t: .long 2b-t, 1b-t; .bss; a: .zero 8800; .text"
+        ),
+        [("cfa", "rsp+8", CFA, 2)],
+    ),
     "a table that is named in its middle": (
         (
             f"lea t+8(%rip),%rcx; test %esi,%esi; je 1f; {PUSH} cmp $2,%rdi; ja 2f; jmp *t(,%rdi,8); 2: {POP} ret;"
@@ -113,6 +128,26 @@ def test_every_way_is_followed(name: str, tmp_path: Path) -> None:
     text, expected = WRONG[name]
     found = verified(text, tmp_path)
     assert [(one.what, one.claimed, one.computed, one.bytes) for one in found.mismatches] == expected
+
+
+@pytest.mark.parametrize(
+    "jump",
+    [
+        "add %fs:16,%rax; jmp *%rax",  # memory that is nowhere known
+        "add %fs:(%rcx,%rdi,1),%rax; jmp *%rax",
+        "mov %fs:16,%rcx; add %rax,%rcx; jmp *%rcx",
+        "jmp *%fs:16",
+        "movslq (%rax,%rdi,8),%rcx; add %rax,%rcx; jmp *%rcx",  # something else stands between the distances
+    ],
+)
+def test_what_is_no_table_leads_nowhere_known(jump: str, tmp_path: Path) -> None:
+    found = verified(
+        f"{PUSH} cmp $1,%rdi; ja 2f; lea t(%rip),%rax; {jump}; 2: {POP} ret; 1: nop; ret;"
+        ".section .rodata; t: .quad 2b-t, 1b-t; .text",
+        tmp_path,
+    )
+    assert found.mismatches == []
+    assert found.reasons["indirect-jump"] == 1
 
 
 def test_nothing_is_assumed_behind_what_is_no_known_instruction(tmp_path: Path) -> None:

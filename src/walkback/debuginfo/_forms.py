@@ -1,6 +1,6 @@
 """Reading the values that entries of debugging information have, by their forms (compiled).
 
-DWARF 5, section 7.5.6, and the versions 2 to 4 before it. Blocks, flags and signatures are passed over.
+DWARF 5, section 7.5.6, and the versions 2 to 4 before it. Blocks and signatures are passed over.
 """
 
 import cython

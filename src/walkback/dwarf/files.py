@@ -56,7 +56,10 @@ class FrameSource(TableSource):
 
     @cached_property
     def fdes(self) -> Fdes:
-        """The entries of functions alone. No program is run, which takes most of the time, so none has a fault."""
+        """The entries of functions alone, without rows.
+
+        Their programs, which take most of the time, are not run, so faults in these are not found.
+        """
         try:
             return self._decoded(programs=False).fdes
         except WalkbackError as error:

@@ -25,6 +25,7 @@ def function_at(module: str, start: int) -> str:
     return f"{_base_name(module)}+{start:#x}"
 
 
+# Thousands of functions are of the same few files.
 _base_name = lru_cache(maxsize=1 << 10)(basename)
 
 

@@ -1,4 +1,4 @@
-"""Where control goes from an instruction: the state changes, and flows to all that can come next (compiled)."""
+"""What an instruction does next: the state changes, and control goes on, branches, calls or returns (compiled)."""
 
 import cython
 
@@ -60,7 +60,7 @@ _RETURN = cython.declare(cython.int, 0xC3)
 @cython.final
 @cython.cclass
 class Edges(Ways):
-    """Those from one instruction, which was read last."""
+    """What the instruction does that was read last."""
 
     def __init__(self, code, state, unit, rows, ranges):
         Ways.__init__(self, code, state, unit, rows, ranges)

@@ -85,8 +85,12 @@ def apply(state: State, one: Instruction, address: cython.ulonglong) -> cython.i
         state.set(one.first, state.get(one.second))
         return state.set(one.second, value)
     if effect == Effect.LOAD_TABLE:
-        value = table_entry(state, one)
-        return state.set(one.first, value if one.second == NONE else with_entry(state, state.get(one.second), value, 1))
+        if one.second == NONE:
+            return state.set(one.first, table_entry(state, one))
+        value = state.get(one.second)
+        is_table: cython.bint = value & KIND_MASK == Known.CONSTANT
+        entry: cython.longlong = table_entry(state, one) if is_table else cython.cast(cython.longlong, Known.OTHER)
+        return state.set(one.first, with_entry(state, value, entry, 1))
     if effect == Effect.SIGN or effect == Effect.AUTHENTICATE:
         value = state.get(one.first)
         signature: cython.int = KEY_B if one.signed else 0
@@ -211,19 +215,20 @@ def table_entry(state: State, one: Instruction) -> cython.longlong:
     index: cython.longlong = state.get(one.index)
     register: cython.int = one.index
     is_table: cython.bint = one.base == NONE and one.index != NONE and one.offset != 0
-    if one.index == NONE:
+    if one.index == NONE or one.scale > one.width:  # or between its entries there is something else
         return Known.OTHER
     if base & KIND_MASK == Known.CONSTANT:
         address += base >> OFFSET_SHIFT
         is_table = True
-    elif index & KIND_MASK == Known.CONSTANT and one.scale == 1:
+    elif index & KIND_MASK == Known.CONSTANT and one.scale == 1 and one.base != NONE:
         address += index >> OFFSET_SHIFT
         register = one.base
         is_table = True
     if not is_table:
         return Known.OTHER
     width: cython.longlong = -one.width if one.signed else one.width
-    bound: cython.longlong = state.bound if state.is_bounded(register) else NO_BOUND
+    # Otherwise the index counts something else than entries.
+    bound: cython.longlong = state.bound if one.scale == one.width and state.is_bounded(register) else NO_BOUND
     number: cython.int = _table(state, address, width, bound, 0, 1)
     return made(Known.ENTRY_OF_TABLE, number, 0) if number >= 0 else Known.OTHER
 

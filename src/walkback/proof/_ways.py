@@ -1,4 +1,4 @@
-"""The ways that lead from an instruction: to other places, by tables, to where exceptions go on, and out (compiled)."""
+"""How the state gets to other places: of the unit, by tables, to where exceptions go on, and out of it (compiled)."""
 
 import cython
 
@@ -32,7 +32,7 @@ _PUSHED = cython.declare(cython.ulonglong, 1 << 20)
 
 @cython.cclass
 class Ways:
-    """Those from one instruction, and what they lead to outside of the unit."""
+    """Those from one instruction; what they lead to outside of the unit is noted."""
 
     def __init__(self, code, state, unit, rows, ranges):
         self.code, self.state, self.unit, self.rows = code, state, unit, rows

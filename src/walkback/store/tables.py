@@ -52,7 +52,8 @@ _SORTED = "PARQUET_VERSION V2, "
 _WHOLE = "ROW_GROUP_SIZE 1048576, "
 # A tenth smaller than groups of the usual size; those of a million rows would take twice as much memory more.
 _LARGE = "ROW_GROUP_SIZE 491520, "
-# Otherwise a fifth of the rows: for times that come again on each host, and as many stacks, differences are smaller.
+# Otherwise up to a fifth of the rows. From a tenth on differences are smaller: of times that hosts have in common, and
+# of stacks. Only weights of as many values take more.
 _FEW_VALUES = "DICTIONARY_SIZE_LIMIT 45000, "
 _OPTIONS = {
     "samples": _SORTED + _LARGE + _FEW_VALUES,

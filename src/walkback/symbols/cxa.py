@@ -15,7 +15,7 @@ import re
 import resource
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 
 TYPE_CHECKING = False  # as `typing` has it, which takes as long to import as all this
@@ -73,10 +73,11 @@ def demangle(names: list[bytes]) -> list[bytes | None]:
         return [None] * len(names)
     harmless = [_is_harmless(name) for name in names]
     suspects = [number for number, name in enumerate(names) if not harmless[number] and _is_bearable(name)]
-    # It starts while the harmless names are read here.
-    child = _child() if suspects else None
-    found = [function(name) if is_harmless else None for name, is_harmless in zip(names, harmless, strict=True)]
-    for number, text in zip(suspects, _apart([names[number] for number in suspects], child), strict=True):
+    # The other process starts while the harmless names are read here.
+    with _child() if suspects else contextlib.nullcontext() as child:
+        found = [function(name) if is_harmless else None for name, is_harmless in zip(names, harmless, strict=True)]
+        answers = _apart([names[number] for number in suspects], child)
+    for number, text in zip(suspects, answers, strict=True):
         found[number] = text
     return found
 
@@ -101,39 +102,49 @@ def _is_harmless(name: bytes) -> bool:
     return doublings <= _MOST_DOUBLINGS_HERE
 
 
-def _child() -> subprocess.Popen[bytes] | None:
-    """Another process, which answers the names that it is given; None if there cannot be one."""
+@contextlib.contextmanager
+def _child() -> Iterator[subprocess.Popen[bytes] | None]:
+    """Another process, which answers the names that it is given, for as long as this is held; None if there is none."""
     import subprocess  # not in that process, which starts sooner so
 
-    if not sys.executable:
-        return None
-    command = [sys.executable, "-I", "-S", __file__]
-    try:
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    except OSError:
-        return None
+    child = None
+    with contextlib.suppress(OSError):
+        if sys.executable:
+            command = [sys.executable, "-I", "-S", __file__]
+            child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    if child is None:
+        yield None
+        return
+    with child:
+        try:
+            yield child
+        except BaseException:
+            child.kill()
+            raise
 
 
 def _apart(names: list[bytes], child: subprocess.Popen[bytes] | None) -> list[bytes | None]:
-    """The same in that process, and another one behind each name that it died of."""
-    found: list[bytes | None] = []
-    for deaths in range(_MOST_DEATHS):
-        child = _child() if deaths else child
-        if child is None:
-            break
-        with child:
-            try:
-                answer, _ = child.communicate(b"\n".join(names[len(found) :]) + b"\n")
-            except BaseException:
-                child.kill()
-                raise
-        lines = answer.split(b"\n")[: len(names) - len(found) + 1]
-        found += [line or None for line in lines[:-1]]
-        if len(found) < len(names):
-            found.append(None)
+    """The answers of another process, and of a new one behind each name that it died of."""
+    found = _answers(names, child)
+    for _ in range(_MOST_DEATHS - 1):
         if len(found) == len(names):
             break
+        with _child() as another:
+            found += _answers(names[len(found) :], another)
     return found + [None] * (len(names) - len(found))
+
+
+def _answers(names: list[bytes], child: subprocess.Popen[bytes] | None) -> list[bytes | None]:
+    """The names that a process has answered, and None for the one that it died of; None for all if there is none."""
+    if child is None or not names:
+        return [None] * len(names)
+    try:
+        answer, _ = child.communicate(b"\n".join(names) + b"\n")
+    except OSError:
+        return [None] * len(names)
+    lines = answer.split(b"\n")[: len(names) + 1]
+    found = [line or None for line in lines[:-1]]
+    return found if len(found) == len(names) else [*found, None]
 
 
 def main() -> None:

@@ -26,8 +26,8 @@ from walkback.elf import OpenFile
 _ROWS = 1 << 16
 _CHUNK = 4 << 20
 _FILE_CHUNK = 10 << 20
-"""Of a file, whose pieces need not come soon: many samples at once are walked sooner than few. Three are in memory: one
-is read while samples of the two before it are walked."""
+"""Of a file, whose pieces need not come soon: many samples at once are walked sooner than few. Three are in memory: the
+one that is walked, the one before it, whose last samples may wait for it, and the one that is read ahead."""
 _LARGEST_PART = 128 << 20
 """Bytes that one compressed record, of 64 KiB at most, may come to."""
 _RATIO = 5000

@@ -313,8 +313,9 @@ def _vector(
     if map_ == 4 and lead == has.EVEX:
         return _promoted(code, at, prefix, form, out)
     modrm: cython.uint = code[at + 1]
-    if map_ == 7:
-        if (opcode != 0xF6 and opcode != 0xF8) or modrm < 0xC0:
+    if map_ == 7:  # rdmsr, wrmsrns, urdmsr and uwrmsr of a number
+        is_none: cython.bint = (opcode != 0xF6 and opcode != 0xF8) or modrm & 0xF8 != 0xC0 or length != 0
+        if is_none or two & 2 == 0 or prefix & has.REX_W or (prefix >> has.VVVV) & 31:
             out.flow = Flow.BAD
     elif (map_ < 1 or map_ > 3) and (lead != has.EVEX or map_ < 5 or map_ > 6) and (lead != 0x8F or map_ > 10):
         out.flow = Flow.BAD

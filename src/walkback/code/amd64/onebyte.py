@@ -168,13 +168,13 @@ def take_address(modrm: cython.uint, prefix: cython.uint, out: Instruction) -> c
 @cython.nogil
 @cython.exceptval(check=False)
 def add_registers(opcode: cython.uint, modrm: cython.uint, prefix: cython.uint, out: Instruction) -> cython.int:
-    """Add, or, adc, sbb, and, sub, xor and cmp of registers."""
+    """Add, or, adc, sbb, and, sub, xor and cmp of two operands without a number."""
     operation: cython.uint = opcode >> 3
     second: cython.int = of_reg(0, modrm, prefix)
     if modrm < 0xC0:
         if opcode != 3 or prefix & REX_W == 0 or out.index == NONE:
             return 0
-        out.clobbers = 0
+        out.clobbers = 0  # it may be the address of a table, to which an entry of it is added
         out.second = second
         return load_table(second, 8, False, out)
     first: cython.int = of_rm(0, modrm, prefix)

@@ -77,7 +77,7 @@ def stored_width(
         if opcode == 0x49 and prefix & DATA_16:
             return 64  # sttilecfg
         if opcode == 0x4B and prefix & REP:
-            return 64  # tilestored, the first of its rows
+            return 64  # tilestored: a row, which has no more
         return operand_width(0, prefix & REX_W) if opcode & 0xF0 == 0xE0 else 0  # cmpccxadd
     if map_ == 2 and lead == EVEX:
         if opcode == 0x63 or opcode == 0x8A or opcode == 0x8B:
