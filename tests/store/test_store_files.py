@@ -18,7 +18,6 @@ from store import plainreader
 from store.made import HOUR, NOON, Sample, named, put, random_samples, told_sample
 from walkback.base.errors import UnreadableError
 from walkback.store import layout
-from walkback.store.builder import SampleOrigin
 from walkback.store.store import Store
 
 SOME = [(NOON, named("leaf", "main"), 1), (NOON + 5, named("main"), 2), (NOON + HOUR, named("other", "main"), 3)]
@@ -112,23 +111,6 @@ def test_the_columns_have_the_documented_types(store: Store) -> None:
                 f"DESCRIBE FROM read_parquet('{block.file(table)}', hive_partitioning=false)"
             ).fetchall()
             assert {row[0]: row[1] for row in rows} == columns
-
-
-def test_times_that_hosts_have_in_common_are_written_as_differences(store: Store) -> None:
-    import duckdb
-
-    times = np.repeat(NOON + np.arange(48_000) * 1_000_000, 6)
-    with store.append() as new:
-        source = new.builder.sources([SampleOrigin()])
-        none = np.full(len(times), -1)
-        new.builder.add(times, none, np.ones(len(times), np.int64), np.repeat(source, len(times)), none + 1)
-    (block,) = store.blocks()
-    rows = duckdb.execute(
-        "SELECT encodings, total_compressed_size FROM parquet_metadata(?) WHERE path_in_schema = 'time'",
-        [str(block.file("samples"))],
-    ).fetchall()
-    assert [encoding for encoding, _ in rows] == ["DELTA_BINARY_PACKED"]
-    assert rows[0][1] < len(times) / 10
 
 
 def test_the_names_of_folders_are_columns_for_who_reads_all_files_at_once(store: Store) -> None:
