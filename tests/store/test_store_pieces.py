@@ -178,12 +178,12 @@ class Killing(LocalWorkers):
 
     def __init__(self, jobs: int) -> None:
         super().__init__(jobs)
-        self.started: set[int] = set()
+        self.started: set[Executor] = set()
 
     def executor(self) -> Executor:
         found = super().executor()
         self.sent += 1
-        self.started.add(id(found))
+        self.started.add(found)
         if self.sent == 3:
             assert isinstance(found, ProcessPoolExecutor)
             os.kill(max(found._processes), signal.SIGKILL)

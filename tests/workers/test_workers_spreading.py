@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import multiprocessing
 import operator
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from itertools import count
+from multiprocessing import popen_forkserver
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +103,28 @@ def test_a_pool_ends_before_another_begins(tmp_path: Path, monkeypatch: pytest.M
     with LocalWorkers(3) as workers:
         found = list(shared(workers, counted, [(range(number), tmp_path) for number in range(12)]))
     assert sorted(answer.total() for _, answer in found) == list(range(12))
+
+
+@pytest.mark.parametrize("error", [None, OSError(errno.EBADF, "Bad file descriptor"), EOFError()])
+def test_processes_die_while_others_are_started(error: Exception | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    launch, left = vars(popen_forkserver.Popen)["_launch"], [True]
+
+    def interfere(self: Any, process: Any) -> None:
+        if left and multiprocessing.active_children():
+            left.clear()
+            if error is not None:
+                raise error
+            for one in multiprocessing.active_children():
+                one.kill()
+            time.sleep(0.2)  # meanwhile some Pythons end the pool
+        launch(self, process)
+
+    with LocalWorkers(3) as workers:
+        workers.executor()
+        monkeypatch.setattr(popen_forkserver.Popen, "_launch", interfere)
+        found = list(shared(workers, failing, [(range(1, number), NONE) for number in range(1, 12)]))
+        assert sorted(answer.total() for _, answer in found) == list(range(11))
+        assert not left
 
 
 def test_who_wants_no_more_ends_the_processes(workers: LocalWorkers) -> None:

@@ -22,14 +22,17 @@ from walkback.base.threads import available_processors, share_processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from concurrent.futures import ProcessPoolExecutor
     from multiprocessing.connection import Connection
     from types import FrameType
+
+    from walkback.workers.pool import Pool
 
 _PRELOADED = ["walkback.surveys.work", "walkback.store.pieces", "walkback.store.compact", "walkback.store.check"]
 """Modules with work; each process has them when it starts."""
 _COUNTED_EVERY = 2.0
 """Seconds between questions how many workers of a cluster there are."""
+_LOST_AGAIN = 0.1
+"""Seconds between looks at whether a lost result is there again."""
 _SAFE_PATH = "PYTHONSAFEPATH"
 _STARTS = 3
 """Times that processes are started in vain, as when somebody kills each at once."""
@@ -130,7 +133,7 @@ class LocalWorkers(_Closing):
         if jobs is not None and jobs < 1:
             raise ArgumentError(f"at least one process does the work, not {jobs}")
         self._jobs = jobs or available_processors()
-        self._pool: ProcessPoolExecutor | None = None
+        self._pool: Pool | None = None
         self._alive: list[Connection] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         """What they have in files for a while."""
@@ -144,26 +147,27 @@ class LocalWorkers(_Closing):
             self._pool = self._started()
         return self._pool
 
-    def _started(self) -> ProcessPoolExecutor:
+    def _started(self) -> Pool:
         for _ in range(_STARTS):
             try:
                 self._pool = self._new()
                 self._pool.submit(os.getpid).result()
-            except BrokenExecutor:
+            except (BrokenExecutor, OSError, EOFError) as error:
                 self.close()
-            except (OSError, EOFError) as error:
-                self.close()
-                reason = getattr(error, "strerror", None) or one_line(error)
-                raise StartError(f"no processes can be started: {reason}") from None
+                cause = error.__cause__ or error
+                if isinstance(cause, (OSError, EOFError)):
+                    reason = getattr(cause, "strerror", None) or one_line(cause)
+                    raise StartError(f"no processes can be started: {reason}") from None
             else:
                 return self._pool
         message = 'no processes can be started; a script that asks for it does so under if __name__ == "__main__":'
         raise StartError(message)
 
-    def _new(self) -> ProcessPoolExecutor:
+    def _new(self) -> Pool:
         # These take long, and not all who ask for workers have work for them.
         import multiprocessing
-        from concurrent.futures import ProcessPoolExecutor
+
+        from walkback.workers.pool import Pool
 
         # Processes that are forked from this one would have what its threads were doing.
         context = multiprocessing.get_context("forkserver")
@@ -172,7 +176,7 @@ class LocalWorkers(_Closing):
         self._alive = list(context.Pipe(duplex=False))
         # They end without cleaning up.
         self._folder = tempfile.TemporaryDirectory(prefix="walkback-", ignore_cleanup_errors=True)
-        return ProcessPoolExecutor(self._jobs, context, _begin, (self._alive[0], self._jobs, self._folder.name))
+        return Pool(self._jobs, context, _begin, (self._alive[0], self._jobs, self._folder.name))
 
     def count(self) -> int:
         """As many as were asked for."""
@@ -187,8 +191,8 @@ class LocalWorkers(_Closing):
         return found
 
     def loss(self, error: BaseException) -> Loss | None:
-        """The whole pool breaks if one process dies."""
-        if not isinstance(error, BrokenExecutor):
+        """The whole pool breaks if one process dies, and what it had not begun is cancelled."""
+        if not isinstance(error, (BrokenExecutor, CancelledError)):
             return None
         self.close()
         return Loss.WORKER
@@ -287,18 +291,21 @@ class DaskWorkers(_Closing):
     def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Have something done; what comes of it stays with the workers, and is made again if its worker is lost."""
         there = self._client.submit(work, *arguments, pure=False)
-        found: Future[Any] = Future()
+        loop, found = self._client.loop, Future[Any]()
 
-        def tell(_: object) -> None:
+        def pass_on(_: object) -> None:
             if found.done():
                 there.cancel()
             elif there.status == "finished":
                 found.set_result(there)
+            elif there.status == "lost":
+                # With the worker that had it; the scheduler has it done again.
+                loop.add_callback(loop.call_later, _LOST_AGAIN, there.add_done_callback, pass_on)
             else:
                 found.set_exception(there.exception() if there.status == "error" else CancelledError())
 
         found.add_done_callback(lambda _: found.cancelled() and there.cancel())
-        there.add_done_callback(tell)
+        there.add_done_callback(pass_on)
         return found
 
     def value(self, found: Any) -> Any:

@@ -1,0 +1,45 @@
+"""A pool of processes whose futures are all done when it has ended, whenever a process of it dies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, wait
+from typing import Any
+from weakref import WeakSet
+
+_BROKEN = "a process ended while the pool was given work"
+
+
+class Pool(ProcessPoolExecutor):
+    """Python up to 3.11 ends a broken pool without a look at the work that is being submitted."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._asked: WeakSet[Future[Any]] = WeakSet()
+
+    def submit(self, work: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+        """Have something done; BrokenExecutor if a process has died."""
+        try:
+            future = super().submit(work, *arguments, **options)
+        except (OSError, EOFError) as error:
+            # It starts a process, which inherits what the end of another has closed.
+            raise BrokenExecutor(_BROKEN) from error
+        if self._broken:
+            # Nobody may have seen this work any more.
+            raise BrokenExecutor(_BROKEN)
+        self._asked.add(future)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Whoever waits for a future that was cancelled or forgotten is notified, if the end of the pool is awaited."""
+        super().shutdown(wait, cancel_futures=cancel_futures)
+        if wait:
+            _finish(self._asked)
+
+
+def _finish(futures: WeakSet[Future[Any]]) -> None:
+    for future in wait(list(futures), timeout=0).not_done:
+        if future.cancelled():
+            future.set_running_or_notify_cancel()
+        else:
+            future.set_exception(BrokenExecutor(_BROKEN))
