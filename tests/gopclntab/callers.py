@@ -65,6 +65,8 @@ def said_frames(texts: list[str]) -> list[Frame]:
 _BETWEEN = {"crosscall2", "runtime.asmcgocall"}
 """Functions of Go between it and C, on the side of C."""
 _NOTHING = "nothing where it says"
+_SAYS = "main.tell"
+"""While this runs, a thread has not said anything yet."""
 _INSTEAD = {"runtime.systemstack_switch", "runtime.goexit"}
 """What `runtime.Callers` says in the place of C's functions."""
 
@@ -151,10 +153,11 @@ class Comparison:
     def _compare(self, batch: SampleBatch, thread: int, held: Held, *, busy: bool) -> None:
         found, end = self.frames_of(batch, thread), End(int(batch.end[thread]))
         difference = self._difference(found, held.frames)
-        if busy and all(one.function != held.frames[0].function for one in found):
+        functions = {one.function for one in found}
+        if busy and (held.frames[0].function not in functions or _SAYS in functions):
             self.left[found[-1].function] += 1
             return
-        if busy and end == End.UNREADABLE and (difference or "").startswith(_NOTHING):
+        if busy and end in {End.UNREADABLE, End.STACK_CUT} and (difference or "").startswith(_NOTHING):
             # Of a handler of a signal a recording has the stack of that alone.
             self.left[END_WORDS[end]] += 1
             return
