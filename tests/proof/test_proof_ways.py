@@ -116,6 +116,14 @@ ASSUMED = {
         ".cfi_def_cfa_offset 16; 2: and $3,%edi; jmp *t(,%rdi,8); .cfi_def_cfa_offset 8; 3: nop; ret;"
         ".section .rodata; t: .quad 4b, 4b, 3b, 3b; .text"
     ),
+    "a copy of a size that does not occur": (
+        "push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; sub $32,%rsp; .cfi_def_cfa_offset 48; xor %ebx,%ebx;"
+        "test $16,%dl; jne 2f; 1: nop; add $32,%rsp; .cfi_def_cfa_offset 16; pop %rbx; .cfi_def_cfa_offset 8; ret;"
+        ".cfi_def_cfa_offset 48; 2: movups %xmm0,24(%rsp); nop; jmp 1b"
+    ),
+    "a copy over the return address": (
+        f"{PUSH} test $16,%dl; jne 2f; 1: nop; {POP} ret; .cfi_def_cfa_offset 16; 2: movups %xmm0,(%rsp); nop; jmp 1b"
+    ),
     "a function that goes on in code without a table": (
         f"test %edi,%edi; je 1f; {PUSH} call 3f; .cfi_def_cfa_offset 8; 1: nop; ret; .cfi_endproc; 3: .cfi_startproc;"
         "mov $1,%eax; .cfi_endproc; nop; ret; 4: .cfi_startproc"
@@ -161,6 +169,19 @@ def test_a_way_that_is_not_sure_leaves_nothing_proved_where_it_does_not_fit(name
     found = verified(ASSUMED[name], tmp_path)
     assert found.mismatches == []
     assert found.reasons["doubtful-path"] >= 2
+
+
+def test_a_default_that_cannot_be_leads_into_no_part_of_another_function(tmp_path: Path) -> None:
+    """Its own part is empty, and the other function comes to that place only by a table without a bound."""
+    text = (
+        f"{PUSH} cmp $1,%edi; ja part; jmp *t(,%rdi,8); 1: {POP} ret; .cfi_endproc; .p2align 4; .globl g;"
+        "g: .cfi_startproc; push %rax; .cfi_def_cfa_offset 16; push %rcx; .cfi_def_cfa_offset 24; cmpl $1,(%rdi);"
+        "ja 3f; mov (%rdi),%eax; jmp *u(,%rax,8); mov %eax,%eax; 2: test %esi,%esi; je part; 3: pop %rcx;"
+        f".cfi_def_cfa_offset 16; {POP} ret; .cfi_endproc; part: .cfi_startproc; .cfi_def_cfa_offset 24;"
+        "mov 8(%rsp),%rdi; ud2; .section .rodata; t: .quad 1b, 1b; u: .quad 2b, 2b; .text"
+    )
+    found = verified(text, tmp_path)
+    assert found.mismatches == []
 
 
 @pytest.mark.parametrize(("offset", "wrong"), [(-40, 0), (-32, 12)])

@@ -32,6 +32,8 @@ cdef class State:
     # Whether something changed that claims may be about: since they were judged, and since a call was followed
     cdef bint changed
     cdef bint stirred
+    # Whether a store went over the only place that had what a register or the return address was at the entry
+    cdef bint destroyed
     # Whether a node on the stack may have got links to itself since that was looked at
     cdef bint may_link
     # The last comparison, and what it says of an index
@@ -66,6 +68,8 @@ cdef class State:
     cdef bint is_bounded(self, int register) noexcept nogil
     cdef int store(self, long long place, int width, long long value, bint through) noexcept nogil
     cdef int forget(self, long long place, int width, bint is_array) noexcept nogil
+    cdef bint overwrite(self, int slot, bint exactly) noexcept nogil
+    cdef bint is_kept(self, long long value) noexcept nogil
     cdef int let_call_write(self, long long kept) noexcept nogil
     cdef int drop_rings(self) noexcept nogil
     cdef bint is_link(self, int slot, long long node) noexcept nogil

@@ -84,6 +84,7 @@ class State:
     def begin(self) -> cython.int:
         """Begin with another unit."""
         self.table_count = self.alignment_count = 0
+        self.destroyed = False
         return 0
 
     def aligned_by(self, address: cython.ulonglong) -> cython.longlong:
@@ -222,16 +223,39 @@ class State:
                 if is_array and (kind == Known.ENTRY or kind == Known.SIGNED or self.saved[i] == self.saved_stack):
                     i += 1
                 elif -8 < distance < width and (self.keys[i] ^ place) & ((1 << OFFSET_SHIFT) - 1) == 0:
-                    if kind == Known.ENTRY and self.saved[i] == self.return_address:
-                        # A function puts another address there, at which it will go on when it returns.
-                        self.saved[i] = Known.ANY
-                        self.changed = self.stirred = True
-                        i += 1
-                        continue
-                    self.drop(i)
+                    i += self.overwrite(i, distance == 0 and width == 8)
                 else:
                     i += 1
         return 0
+
+    def overwrite(self, slot: cython.int, exactly: cython.bint) -> cython.bint:
+        """Something else is stored over a slot; returns whether the slot stays."""
+        value: cython.longlong = self.saved[slot]
+        is_moved: cython.bint = value == self.return_address
+        if is_moved:
+            # A function puts another address there, at which it will go on when it returns.
+            self.saved[slot] = Known.ANY
+            self.changed = self.stirred = True
+        else:
+            self.drop(slot)
+        if value & KIND_MASK == Known.ENTRY or value & KIND_MASK == Known.SIGNED:
+            self.destroyed = self.destroyed or not ((is_moved and exactly) or self.is_kept(value))
+        return is_moved
+
+    def is_kept(self, value: cython.longlong) -> cython.bint:
+        """Whether a value of the entry is somewhere, or need not be."""
+        i: cython.int
+        register: cython.longlong = (value >> ID_SHIFT) & ID_MASK
+        if register != self.ra and not (self.preserved >> register) & 1:
+            return True
+        with cython.boundscheck(False):
+            for i in range(self.registers):
+                if self.values[i] == value:
+                    return True
+            for i in range(self.slots):
+                if self.saved[i] == value:
+                    return True
+        return False
 
     def let_call_write(self, kept: cython.longlong) -> cython.int:
         """What is called writes below the stack pointer, where AMD64 puts the return address; on s390x also above it.

@@ -75,6 +75,7 @@ cdef class Unit:
     cdef int enter(self, long long place) noexcept nogil
     cdef Py_ssize_t keep(self) except -1 nogil
     cdef int put_off(self, long long place) except -1 nogil
+    cdef int bring(self, Py_ssize_t doubt) noexcept nogil
     cdef int take(self, Py_ssize_t doubt) except -1 nogil
     cdef long long wrong_places(self) noexcept nogil
     cdef int note_verdicts(self) noexcept nogil

@@ -278,9 +278,13 @@ class Unit:
             return self.flow(place)
         return self.doubts.add(place, self.keep(), self.source + 1, self.trust, self.free and self.assumed)
 
+    def bring(self, doubt: cython.Py_ssize_t) -> cython.int:
+        """Let the state be that of a way that was put off."""
+        return read(self.state, self.arena, cython.cast(cython.Py_ssize_t, self.doubts.numbers[doubt + 1]))
+
     def take(self, doubt: cython.Py_ssize_t) -> cython.int:
         """Go a way that was put off."""
-        read(self.state, self.arena, cython.cast(cython.Py_ssize_t, self.doubts.numbers[doubt + 1]))
+        self.bring(doubt)
         self.assumed = self.doubts.numbers[doubt + 4] != 0
         owner: cython.Py_ssize_t = self.owner[self.doubts.numbers[doubt]] - 1
         if self.free and owner >= 0 and self.state.values[self.state.sp] != self.state.entry_stack():

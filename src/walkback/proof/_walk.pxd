@@ -19,8 +19,9 @@ cdef class Walk:
     cdef const unsigned char[::1] is_unprovable
     cdef const unsigned long long[::1] stubs
     cdef long long steps
-    # How many of the ways that were put off are decided, and how many of the entries that are only supposed
+    # How many of the ways that were put off are decided, how many were tried, and how many entries are only supposed
     cdef Py_ssize_t decided
+    cdef Py_ssize_t tried
     cdef Py_ssize_t supposed
     # Whether there is no table, and rules are to be found
     cdef bint free
@@ -38,12 +39,14 @@ cdef class Walk:
     cdef int begin_stubs(self, Py_ssize_t member) except -1 nogil
     cdef bint settle(self) except -1 nogil
     cdef int walk(self, Py_ssize_t block) except -1 nogil
+    cdef bint is_doubtful(self, long long behind) noexcept nogil
     cdef bint is_between(self, long long place) noexcept nogil
     cdef bint may_begin_function(self, long long place) noexcept nogil
     cdef int fall(self) except -1 nogil
     cdef int read(self, long long place) noexcept nogil
     cdef int go_on(self, long long at, long long place) except -1 nogil
     cdef bint decide_doubts(self) except -1 nogil
+    cdef bint take_fitting(self) except -1 nogil
     cdef bint suppose_entry(self) except -1 nogil
     cdef bint take_sure(self) except -1 nogil
     cdef bint take_the_rest(self) except -1 nogil

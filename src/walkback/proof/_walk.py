@@ -95,7 +95,7 @@ class Walk:
         self.unit.doubts.clear()
         self.edges.clear()
         self.steps = 0
-        self.decided = self.supposed = 0
+        self.decided = self.supposed = self.tried = 0
         self.asks = False
         self.state.begin()
         if not self.unit.open(first, end):
@@ -176,6 +176,7 @@ class Walk:
             self.rows.until = 0
             self.edges.doubt = False
             begin: cython.longlong = self.unit.block_place[block]
+            branched: cython.bint = self.unit.block_source[block] >= 0
             place: cython.longlong = begin
             behind: cython.longlong = begin
             """The last call."""
@@ -241,9 +242,15 @@ class Walk:
                     self.unit.what[place] = Why.BAD_CODE
                     self.unit.is_bad = True
                     return 0
+                branched = branched or flow == Flow.BRANCH
                 goes_on: cython.bint = self.edges.step()
                 if flow == Flow.CALL or flow == Flow.CALL_INDIRECT:
                     self.rows.record_overwritten(place, place + length - 1, self.edges.linked, self.edges.overwritten)
+                if self.state.destroyed:
+                    self.state.destroyed = False
+                    if branched and self.is_doubtful(place + length):
+                        self.unit.trust = Trust.LEAST
+                        return self.unit.put_off(place + length)
                 if not goes_on:
                     return 0
                 place += length
@@ -252,6 +259,15 @@ class Walk:
             if self.edges.doubt:
                 return self.edges.leave()  # a call with nothing but padding behind it does not come back
             return self.fall()
+
+    def is_doubtful(self, behind: cython.longlong) -> cython.bint:
+        """Whether a way cannot be on which a store went over what the function has to give back.
+
+        Compilers copy so for sizes that do not occur. Where the table needs nothing of it, it can be.
+        """
+        if self.free or self.rows.chain >= 0 or behind >= self.unit.end:
+            return False
+        return self.rows.judge(behind) != Verdict.PROVED
 
     def is_between(self, place: cython.longlong) -> cython.bint:
         """Whether padding behind a call that may not come back has the rules of the code behind it, of another way."""
@@ -315,6 +331,8 @@ class Walk:
         i: cython.Py_ssize_t = self.decided
         if i == self.unit.doubts.used or (self.unit.unresolved and not self.free):
             return self.free and self.suppose_entry()
+        if not self.free and self.take_fitting():
+            return True
         while i < self.unit.doubts.used:
             if self.unit.doubts.numbers[i + 3] < Trust.SUPPOSED and not self.unit.owner[self.unit.doubts.numbers[i]]:
                 self.unit.take(i)
@@ -325,6 +343,22 @@ class Walk:
             i += self.unit.doubts.width
         self.decided = i
         return True
+
+    def take_fitting(self) -> cython.bint:
+        """Go the ways that were put off though their states fit, before all others; returns whether there was one."""
+        i: cython.Py_ssize_t = self.tried
+        found: cython.bint = False
+        while i < self.unit.doubts.used:
+            place: cython.longlong = self.unit.doubts.numbers[i]
+            if self.unit.doubts.numbers[i + 3] < Trust.SUPPOSED and not self.unit.owner[place]:
+                self.unit.bring(i)
+                if self.edges.fits(place):
+                    self.unit.take(i)
+                    self.unit.doubts.numbers[i + 3] = WALKED
+                    found = True
+            i += self.unit.doubts.width
+        self.tried = i
+        return found
 
     def suppose_entry(self) -> cython.bint:
         """Begin with a function that nothing leads to; returns whether there was one."""
