@@ -71,6 +71,7 @@ cdef class State:
     cdef bint overwrite(self, int slot, bint exactly) noexcept nogil
     cdef bint is_kept(self, long long value) noexcept nogil
     cdef int let_call_write(self, long long kept) noexcept nogil
+    cdef bint is_passed(self, int slot) noexcept nogil
     cdef int drop_rings(self) noexcept nogil
     cdef bint is_link(self, int slot, long long node) noexcept nogil
     cdef int drop_below(self) noexcept nogil

@@ -260,7 +260,8 @@ class State:
     def let_call_write(self, kept: cython.longlong) -> cython.int:
         """What is called writes below the stack pointer, where AMD64 puts the return address; on s390x also above it.
 
-        There it may save registers in the last 144 of 160 bytes. The first `kept` bytes below are the caller's.
+        There it may save registers in the last 144 of 160 bytes. The first `kept` bytes below are the caller's. It also
+        writes where it is passed a pointer to.
         """
         i: cython.int = 0
         stack: cython.longlong = self.values[self.sp]
@@ -277,9 +278,23 @@ class State:
                 same: cython.bint = (self.keys[i] ^ stack) & ((1 << OFFSET_SHIFT) - 1) == 0
                 if same and distance < own and (distance < -kept or distance >= _RESERVED):
                     self.drop(i)
+                elif self.saved[i] & KIND_MASK == Known.CFA and self.is_passed(i):
+                    self.drop(i)
                 else:
                     i += 1
         return 0
+
+    def is_passed(self, slot: cython.int) -> cython.bint:
+        """Whether a call may be passed a pointer to a slot, which is not that of the stack pointer."""
+        register: cython.int
+        first: cython.int = 1 if self.ra == _RETURN else 0  # AMD64 passes nothing in rax
+        if self.saved[slot] == self.saved_stack:
+            return False
+        with cython.boundscheck(False):
+            for register in range(first, self.registers):
+                if self.values[register] == self.keys[slot] and not (self.preserved >> register) & 1:
+                    return True
+        return False
 
     def drop_rings(self) -> cython.int:
         """Forget the links of a node that leads to itself twice: the head of an empty list or tree.
