@@ -127,6 +127,17 @@ def test_processes_die_while_others_are_started(error: Exception | None, monkeyp
         assert not left
 
 
+def test_processes_that_cannot_be_started_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with LocalWorkers(3) as workers:
+        workers.executor()
+        monkeypatch.setattr(popen_forkserver.Popen, "_launch", fail)
+        with pytest.raises(OSError, match="Too many open files"):
+            list(shared(workers, failing, [(range(1, number), NONE) for number in range(1, 12)]))
+
+
 def test_who_wants_no_more_ends_the_processes(workers: LocalWorkers) -> None:
     with contextlib.closing(shared(workers, failing, [(range(1, 5), NONE)] * 9)) as answers:
         next(answers)
