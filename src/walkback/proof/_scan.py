@@ -278,7 +278,8 @@ def _scan(
                 if one.effect and (one.base < 0 or one.effect == Effect.ADD):
                     address: cython.ulonglong = constant(one, code.machine == AARCH64, constants)
                     if address and code.is_data(address):
-                        named.add(address)
+                        if is_address(code, one, place):
+                            named.add(address)
                     elif address and names_function(code, one, place):
                         at = code.place(address)
                         if low <= at < high:
@@ -350,6 +351,15 @@ def jumped_into(
         if targets[at >> 3] >> (at & 7) & 1:
             return at
     return place
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def is_address(code: Code, one: Instruction, pos: cython.Py_ssize_t) -> cython.bint:
+    """Whether an instruction names what is at a place in the data, and not a number that is as large by chance."""
+    return code.machine == AARCH64 or one.effect != Effect.CONSTANT or names_function(code, one, pos)
 
 
 @cython.cfunc

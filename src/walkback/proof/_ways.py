@@ -20,7 +20,7 @@ else:
     from walkback.proof.values import KIND_MASK, LABEL, LEFT, UNCALLED, Trust, Verdict, Way
 
 _ALL = cython.declare(cython.ulonglong, WORD)
-_ENTRIES = cython.declare(cython.longlong, 1 << 14)
+_ENTRIES = cython.declare(cython.longlong, 1 << 16)
 """Of a jump table."""
 _FOLLOWED = cython.declare(cython.longlong, 64)
 """Entries of tables that are followed for each byte of a unit, on average."""
@@ -90,10 +90,11 @@ class Ways:
         """Go to where the entries of a table lead; returns whether there was one."""
         address: cython.ulonglong = cython.cast(cython.ulonglong, self.state.tables[number, 0])
         width: cython.int = cython.cast(cython.int, abs(self.state.tables[number, 1]))
+        room: cython.longlong = self.code.room(address) // width
         limit: cython.longlong = self.state.tables[number, 2]
         counted: cython.bint = 0 < limit <= _ENTRIES
         if not counted:
-            limit = min(_ENTRIES, self.code.room(address) // width)
+            limit = min(_ENTRIES, room)
         # Code that was not optimized loads the entry without its sign, and extends it afterwards.
         signed: cython.bint = self.state.tables[number, 1] < 0 or (is_relative and width == 4)
         entry: cython.longlong
@@ -112,6 +113,9 @@ class Ways:
             if is_relative:
                 entry = entry * self.state.tables[number, 4] + self.state.tables[number, 3]
             place = self.unit.place_of(cython.cast(cython.ulonglong, entry))
+            if counted and i >= room and place >= 0 and not self.labels.begins_at(place):
+                self.unit.led_away = True
+                break  # of the next table: the bound of a former jump may be larger than this one
             if place >= 0 and (place == last_place or counted or self.labels.begins_at(place)):
                 if place != last_place:  # else it leads where the entry before does
                     is_label: cython.bint = counted or self.labels.begins[place] == LABEL
