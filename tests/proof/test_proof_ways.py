@@ -95,6 +95,21 @@ WRONG = {
         ),
         [("rbx", "*(CFA-16)", "lost", 3)],
     ),
+    "a register over what was saved, behind a branch": (
+        (
+            "push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; sub $32,%rsp; .cfi_def_cfa_offset 48; xor %ebx,%ebx;"
+            "test $16,%dl; jne 2f; 2: mov %rax,32(%rsp); nop; add $32,%rsp; .cfi_def_cfa_offset 16; pop %rbx;"
+            ".cfi_def_cfa_offset 8; ret"
+        ),
+        [("rbx", "*(CFA-16)", "lost", 7)],
+    ),
+    "a wrong rule around a copy of a size that does not occur": (
+        (
+            "push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; sub $32,%rsp; .cfi_def_cfa_offset 48; xor %ebx,%ebx;"
+            "test $16,%dl; jne 2f; 2: add $8,%rsp; movups %xmm0,16(%rsp); nop; ud2"
+        ),
+        [("cfa", "rsp+48", "rsp+40", 8)],
+    ),
     "a register that a function changes after its own end": (
         (
             "lea 8(%rsp),%r10; .cfi_def_cfa 10,0; call 3f; nop; ud2; .cfi_endproc;"
@@ -156,6 +171,18 @@ def test_what_is_no_table_leads_nowhere_known(jump: str, tmp_path: Path) -> None
     )
     assert found.mismatches == []
     assert found.reasons["indirect-jump"] == 1
+
+
+def test_a_bound_may_be_larger_than_the_next_table_of_its_index(tmp_path: Path) -> None:
+    """Only some of the values get to the second jump, and a third has its table right behind that of the second."""
+    jump = "lea {}(%rip),%rdx; movslq (%rdx,{},4),%rax; add %rdx,%rax; jmp *%rax;"
+    found = verified(
+        f"{PUSH} cmp $3,%rdi; ja 1f; {jump.format('t', '%rdi')} 1: {POP} ret; .cfi_def_cfa_offset 16;"
+        f"2: {jump.format('u', '%rdi')} 3: cmp $1,%rsi; ja 1b; {jump.format('v', '%rsi')} mov $0x90905858,%ecx; 4: nop;"
+        "jmp 1b; .section .rodata; t: .long 1b-t, 2b-t, 2b-t, 1b-t; u: .long 3b-u; v: .long 4b-v, 1b-v; .text",
+        tmp_path,
+    )
+    assert (found.mismatches, found.unknown) == ([], 5)
 
 
 def test_nothing_is_assumed_behind_what_is_no_known_instruction(tmp_path: Path) -> None:

@@ -54,8 +54,9 @@ NODE = (
         (8, 16, "call g;", 1),
         (40, 48, "call g;", 1),
         (24, 24, "call g;", 1),
+        (16, 16, "call g;", 0),
     ],
-    ids=["a tree", "a list", "nothing is linked", "in front of it", "behind it", "one link"],
+    ids=["a tree", "a list", "nothing is linked", "in front of it", "behind it", "one link", "what is passed"],
 )
 def test_the_head_of_a_list_may_lead_elsewhere_after_a_call(
     one: int, other: int, call: str, wrong: int, tmp_path: Path
@@ -66,14 +67,16 @@ def test_the_head_of_a_list_may_lead_elsewhere_after_a_call(
 
 PASSED = (
     "push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; sub $32,%rsp; .cfi_def_cfa_offset 48; lea 16(%rsp),%rax;"
-    "mov %rax,(%rsp); lea {place}(%rsp),%rdi; call g; mov (%rsp),%rbx; mov %rsi,16(%rbx); nop; add $32,%rsp;"
+    "mov %rax,(%rsp); lea {place}(%rsp),{register}; call g; mov (%rsp),%rbx; mov %rsi,16(%rbx); nop; add $32,%rsp;"
     ".cfi_def_cfa_offset 16; pop %rbx; .cfi_restore 3; .cfi_def_cfa_offset 8; ret"
 )
 
 
-@pytest.mark.parametrize(("place", "wrong"), [(0, 0), (8, 1)])
-def test_what_is_called_writes_where_it_is_passed_a_pointer_to(place: int, wrong: int, tmp_path: Path) -> None:
-    found = verified(PASSED.format(place=place), tmp_path)
+@pytest.mark.parametrize(("place", "register", "wrong"), [(0, "%rdi", 0), (8, "%rdi", 1), (0, "%r11", 1)])
+def test_what_is_called_may_write_through_the_pointers_that_it_is_passed(
+    place: int, register: str, wrong: int, tmp_path: Path
+) -> None:
+    found = verified(PASSED.format(place=place, register=register), tmp_path)
     assert (found.functions_wrong, found.functions_proved) == (wrong, 1 - wrong)
 
 

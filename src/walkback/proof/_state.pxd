@@ -15,6 +15,8 @@ cdef class State:
     # The stack pointer of the caller, where functions save it; else no value
     cdef long long saved_stack
     cdef unsigned long long preserved
+    # The registers that calls may be passed pointers in
+    cdef unsigned long long passed
     # The registers whose values at the entry are followed
     cdef unsigned long long entered
     # The stack pointer of the shadow call stack
@@ -32,8 +34,8 @@ cdef class State:
     # Whether something changed that claims may be about: since they were judged, and since a call was followed
     cdef bint changed
     cdef bint stirred
-    # Whether a store went over the only place that had what a register or the return address was at the entry
-    cdef bint destroyed
+    # Registers of the caller, or the return address, whose only copy a store went over that is none of a register
+    cdef unsigned long long destroyed
     # Whether a node on the stack may have got links to itself since that was looked at
     cdef bint may_link
     # The last comparison, and what it says of an index
@@ -69,9 +71,9 @@ cdef class State:
     cdef int store(self, long long place, int width, long long value, bint through) noexcept nogil
     cdef int forget(self, long long place, int width, bint is_array) noexcept nogil
     cdef bint overwrite(self, int slot, bint exactly) noexcept nogil
-    cdef bint is_kept(self, long long value) noexcept nogil
+    cdef int note_destroyed(self, long long value) noexcept nogil
     cdef int let_call_write(self, long long kept) noexcept nogil
-    cdef bint is_passed(self, int slot) noexcept nogil
+    cdef bint may_be_written(self, int slot) noexcept nogil
     cdef int drop_rings(self) noexcept nogil
     cdef bint is_link(self, int slot, long long node) noexcept nogil
     cdef int drop_below(self) noexcept nogil

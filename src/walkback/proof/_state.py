@@ -43,6 +43,10 @@ _NODE = cython.declare(cython.longlong, 32)
 """Bytes of the links of a node, as those of `std::map` have them."""
 _SHADOW = cython.declare(cython.int, 18)
 """AArch64: the stack pointer of the shadow call stack, if there is one; functions put their return addresses there."""
+_PASSES = {"AMD64": 0b111_0011_0110, "AArch64": 0b1_1111_1111, "s390x": 0b111_1101}
+"""The registers that pass pointers, as bits: those of arguments, of results in memory, and of outer functions."""
+_PASSED = cython.declare(cython.int, 11)
+"""All of these have lower numbers."""
 _ALL = cython.declare(cython.ulonglong, WORD)
 _ONE = cython.declare(cython.ulonglong, 1)
 
@@ -66,6 +70,7 @@ class State:
         self.preserved, self.watched = preserved, watched
         self.entered = preserved | saved
         self.shadow = _SHADOW if machine.name == "AArch64" else NONE
+        self.passed = _PASSES[machine.name]
         self.values = memoryview(np.zeros(REGISTERS, np.int64))
         self.keys = memoryview(np.zeros(_SLOTS, np.int64))
         self.saved = memoryview(np.zeros(_SLOTS, np.int64))
@@ -84,7 +89,7 @@ class State:
     def begin(self) -> cython.int:
         """Begin with another unit."""
         self.table_count = self.alignment_count = 0
-        self.destroyed = False
+        self.destroyed = 0
         return 0
 
     def aligned_by(self, address: cython.ulonglong) -> cython.longlong:
@@ -238,30 +243,35 @@ class State:
             self.changed = self.stirred = True
         else:
             self.drop(slot)
-        if value & KIND_MASK == Known.ENTRY or value & KIND_MASK == Known.SIGNED:
-            self.destroyed = self.destroyed or not ((is_moved and exactly) or self.is_kept(value))
+        if not exactly:
+            self.note_destroyed(value)
         return is_moved
 
-    def is_kept(self, value: cython.longlong) -> cython.bint:
-        """Whether a value of the entry is somewhere, or need not be."""
+    def note_destroyed(self, value: cython.longlong) -> cython.int:
+        """Note a register for the caller, or the return address, if a slot had the only copy of it."""
         i: cython.int
         register: cython.longlong = (value >> ID_SHIFT) & ID_MASK
-        if register != self.ra and not (self.preserved >> register) & 1:
-            return True
+        is_return: cython.bint = value == self.return_address or value & PLAIN_MASK == self.signed_return
+        is_kept: cython.bint = (self.preserved >> register) & 1 and value == made(
+            Known.ENTRY, cython.cast(cython.int, register), 0
+        )
+        if not is_return and not is_kept:
+            return 0
         with cython.boundscheck(False):
             for i in range(self.registers):
-                if self.values[i] == value:
-                    return True
+                if self.values[i] == value or (is_return and self.is_return_address(i)):
+                    return 0
             for i in range(self.slots):
                 if self.saved[i] == value:
-                    return True
-        return False
+                    return 0
+        self.destroyed |= _ONE << register
+        return 0
 
     def let_call_write(self, kept: cython.longlong) -> cython.int:
         """What is called writes below the stack pointer, where AMD64 puts the return address; on s390x also above it.
 
-        There it may save registers in the last 144 of 160 bytes. The first `kept` bytes below are the caller's. It also
-        writes where it is passed a pointer to.
+        There it may save registers in the last 144 of 160 bytes. The first `kept` bytes below are the caller's. It may
+        also write through the pointers that it is passed.
         """
         i: cython.int = 0
         stack: cython.longlong = self.values[self.sp]
@@ -278,21 +288,22 @@ class State:
                 same: cython.bint = (self.keys[i] ^ stack) & ((1 << OFFSET_SHIFT) - 1) == 0
                 if same and distance < own and (distance < -kept or distance >= _RESERVED):
                     self.drop(i)
-                elif self.saved[i] & KIND_MASK == Known.CFA and self.is_passed(i):
-                    self.drop(i)
+                elif self.saved[i] & KIND_MASK == Known.CFA and self.may_be_written(i):
+                    self.saved[i] = Known.ANY
+                    self.changed = self.stirred = True
+                    i += 1
                 else:
                     i += 1
         return 0
 
-    def is_passed(self, slot: cython.int) -> cython.bint:
-        """Whether a call may be passed a pointer to a slot, which is not that of the stack pointer."""
+    def may_be_written(self, slot: cython.int) -> cython.bint:
+        """Whether a call may be passed a pointer to a slot, which has no place of the caller and no stack pointer."""
         register: cython.int
-        first: cython.int = 1 if self.ra == _RETURN else 0  # AMD64 passes nothing in rax
-        if self.saved[slot] == self.saved_stack:
+        if self.saved[slot] == self.saved_stack or self.saved[slot] >> OFFSET_SHIFT >= 0:
             return False
         with cython.boundscheck(False):
-            for register in range(first, self.registers):
-                if self.values[register] == self.keys[slot] and not (self.preserved >> register) & 1:
+            for register in range(_PASSED):
+                if (self.passed >> register) & 1 and self.values[register] == self.keys[slot]:
                     return True
         return False
 

@@ -39,7 +39,7 @@ cdef class Walk:
     cdef int begin_stubs(self, Py_ssize_t member) except -1 nogil
     cdef bint settle(self) except -1 nogil
     cdef int walk(self, Py_ssize_t block) except -1 nogil
-    cdef bint is_doubtful(self, long long behind) noexcept nogil
+    cdef bint is_doubtful(self, long long place, long long behind, unsigned long long lost) noexcept nogil
     cdef bint is_between(self, long long place) noexcept nogil
     cdef bint may_begin_function(self, long long place) noexcept nogil
     cdef int fall(self) except -1 nogil

@@ -26,6 +26,7 @@ else:
 
 _ALIGNED = cython.declare(cython.ulonglong, 16)
 """Bytes that functions are aligned to."""
+_BITS = cython.declare(cython.longlong, 64)
 _STEPS = cython.declare(cython.longlong, 16)
 """How often each byte of a unit may be walked over, on average."""
 
@@ -173,6 +174,7 @@ class Walk:
         """Walk one block from its beginning."""
         with cython.boundscheck(False):
             self.unit.take_up(block)
+            self.state.destroyed = 0
             self.rows.until = 0
             self.edges.doubt = False
             begin: cython.longlong = self.unit.block_place[block]
@@ -247,8 +249,9 @@ class Walk:
                 if flow == Flow.CALL or flow == Flow.CALL_INDIRECT:
                     self.rows.record_overwritten(place, place + length - 1, self.edges.linked, self.edges.overwritten)
                 if self.state.destroyed:
-                    self.state.destroyed = False
-                    if branched and self.is_doubtful(place + length):
+                    lost: cython.ulonglong = self.state.destroyed
+                    self.state.destroyed = 0
+                    if branched and self.is_doubtful(place, place + length, lost):
                         self.unit.trust = Trust.LEAST
                         return self.unit.put_off(place + length)
                 if not goes_on:
@@ -260,14 +263,18 @@ class Walk:
                 return self.edges.leave()  # a call with nothing but padding behind it does not come back
             return self.fall()
 
-    def is_doubtful(self, behind: cython.longlong) -> cython.bint:
+    def is_doubtful(self, place: cython.longlong, behind: cython.longlong, lost: cython.ulonglong) -> cython.bint:
         """Whether a way cannot be on which a store went over what the function has to give back.
 
-        Compilers copy so for sizes that do not occur. Where the table needs nothing of it, it can be.
+        Compilers copy so for sizes that do not occur. What the table claims was right before, and what is not right
+        behind is about that.
         """
-        if self.free or self.rows.chain >= 0 or behind >= self.unit.end:
+        if self.free or self.rows.chain >= 0 or behind >= self.unit.end or self.unit.verdict[place] != Verdict.PROVED:
             return False
-        return self.rows.judge(behind) != Verdict.PROVED
+        if self.rows.judge(behind) == Verdict.PROVED:
+            return False
+        what: cython.longlong = self.rows.claims.what
+        return 0 <= what < _BITS and (lost >> what) & 1
 
     def is_between(self, place: cython.longlong) -> cython.bint:
         """Whether padding behind a call that may not come back has the rules of the code behind it, of another way."""

@@ -188,8 +188,8 @@ class Why(IntEnum):
     if the table is right where the code begins."""
     DOUBTFUL_PATH = 16
     """Of `assumed`: the rule is wrong on a path that control may never take. It leads here from a call that may not
-    return, from a call that may not throw to its landing pad, past the bounds of a jump table, or from another
-    function. On all other paths the rule is right."""
+    return, from a call that may not throw to its landing pad, past the bounds of a jump table, from a copy of a size
+    that does not occur, or from another function. On all other paths the rule is right."""
     OVERLAP = 17
     """Another function of the table begins within this one. From there on, unwinders find no rule of this one."""
 
