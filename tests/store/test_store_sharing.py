@@ -18,7 +18,7 @@ from store.bucketworker import IN_PIECES
 from store.plainstore import Sample
 from store.test_store_query import some_samples
 from store.test_store_rollups import days, filled
-from waiting import eventually
+from waiting import PATIENCE, eventually
 from walkback import ArgumentError, UnreadableError
 from walkback.store import sharing
 from walkback.store.store import Store
@@ -164,7 +164,10 @@ def test_a_signal_leaves_nothing(raw: Path, number: signal.Signals, tmp_path: Pa
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ | {"TMPDIR": str(temporary)}) as process:
         assert eventually(lambda: any(folder.glob("staging/*/segment/hour=*")))
         process.send_signal(number)
-        _, err = process.communicate(timeout=60)
+        try:
+            _, err = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
     assert (process.returncode, err.strip()) == (130 if number == signal.SIGINT else 128 + number, b"")
     assert list((folder / "staging").iterdir()) == []
     assert list(temporary.iterdir()) == []
@@ -178,7 +181,10 @@ def test_a_signal_during_a_check_leaves_nothing(raw: Path, number: signal.Signal
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ | {"TMPDIR": str(tmp_path)}) as process:
         assert eventually(lambda: any(tmp_path.glob("walkback-*/*")))  # a process has opened its database
         process.send_signal(number)
-        _, err = process.communicate(timeout=60)
+        try:
+            _, err = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
     done = 1  # it was too quick, and found that the blocks were written by hand
     assert (process.returncode, err.strip()) in {(130 if number == signal.SIGINT else 128 + number, b""), (done, b"")}
     assert list(tmp_path.iterdir()) == []

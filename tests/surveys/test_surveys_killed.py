@@ -27,7 +27,7 @@ from walkback.surveys.run import survey
 
 pytestmark = pytest.mark.whole
 
-KILLS = int(os.environ.get("WALKBACK_KILLS", "10"))
+KILLS = int(os.environ.get("WALKBACK_KILLS", "6"))
 TESTS = Path(__file__).resolve().parents[1]
 
 

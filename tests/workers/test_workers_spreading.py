@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from walkback.base.interrupts import first_done
 from walkback.workers import spreading
 from walkback.workers.executors import LocalWorkers
 from walkback.workers.spreading import portions, spread
@@ -97,8 +98,7 @@ def test_what_workers_were_lost_with_is_done_here(tmp_path: Path) -> None:
 
 
 def test_a_pool_ends_before_another_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first_done = spreading._first_done
-    monkeypatch.setattr(spreading, "_first_done", lambda running: first_done(running)[:1])
+    monkeypatch.setattr(spreading, "first_done", lambda running: list(first_done(running))[:1])
     (tmp_path / "one").touch()
     with LocalWorkers(3) as workers:
         found = list(shared(workers, counted, [(range(number), tmp_path) for number in range(12)]))

@@ -17,6 +17,7 @@ import numpy as np
 
 from walkback.base.arrays import Numbers
 from walkback.base.errors import UnreadableError
+from walkback.base.interrupts import result, uninterrupted
 from walkback.base.memory import memory
 from walkback.base.text import one_line, sql_text
 
@@ -119,9 +120,10 @@ def done_apart(connection: DuckDBPyConnection, work: Callable[[], T]) -> T:
     Where a signal ends the program, the work ends first.
     """
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(work)
+        with uninterrupted():
+            future = pool.submit(work)
         try:
-            return future.result()
+            return result(future)
         except (KeyboardInterrupt, SystemExit):
             while not future.done():  # a query that has not begun would pass over an interrupt
                 connection.interrupt()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from walkback.base.errors import UnreadableError
+from walkback.base.interrupts import result, uninterrupted
 from walkback.base.text import sql_text
 from walkback.segments.database import connect, opened, plain_path, readable, writable
 from walkback.surveys import layout
@@ -54,7 +55,13 @@ class Writer:
         for table, columns in layout.COLUMNS.items():
             described = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
             self._db.execute(f"CREATE TABLE {table} ({described})")
-        self._thread.submit(self._load).result()
+        self._apart(self._load)
+
+    def _apart(self, step: Callable[..., None], *arguments: Any) -> None:
+        """Do a step in the database's thread."""
+        with uninterrupted():
+            running = self._thread.submit(step, *arguments)
+        result(running)
 
     def _load(self) -> None:
         parts = self._folder.parts()
@@ -85,15 +92,15 @@ class Writer:
 
     def add(self, pieces: Iterable[bytes]) -> None:
         """Take packed rows, all of them or, if there is an exception, none."""
-        self._thread.submit(self._add, pieces).result()
+        self._apart(self._add, pieces)
 
     def write(self) -> None:
         """Make what waits a part."""
-        self._thread.submit(self._write).result()
+        self._apart(self._write)
 
     def finish(self, paths: Sequence[str]) -> None:
         """Make all rows about these paths one part, sorted, which replaces all others."""
-        self._thread.submit(self._finish, paths).result()
+        self._apart(self._finish, paths)
 
     def _add(self, pieces: Iterable[bytes]) -> None:
         known: set[str] = set()

@@ -10,7 +10,7 @@ import os
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from concurrent.futures import CancelledError, Future
 from contextlib import closing
 from dataclasses import replace
 from itertools import chain
@@ -18,6 +18,7 @@ from typing import Any
 
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError, MissingError, UnreadableError
+from walkback.base.interrupts import first_done, uninterrupted
 from walkback.base.locks import locked
 from walkback.elf.search import DEBUG_ROOTS
 from walkback.identify.names import shown
@@ -27,7 +28,7 @@ from walkback.surveys.finding import SurveyUnit, Trouble, find_units
 from walkback.surveys.folder import SurveyFolder, made
 from walkback.surveys.parts import MOST_ROWS, Writer
 from walkback.surveys.work import UnitBatch, trouble, work
-from walkback.workers.executors import LocalWorkers, Loss, Workers, uninterrupted
+from walkback.workers.executors import LocalWorkers, Loss, Workers
 from walkback.workers.versions import OtherVersionError, own_version
 
 _BATCH_BYTES = 16 << 20
@@ -253,8 +254,7 @@ class _Run:
         while self._waiting or self._suspects or self._running:
             self._look_for_workers()
             self._submit()
-            done, _ = wait(self._running, timeout=1, return_when=FIRST_COMPLETED)
-            for future in done:
+            for future in first_done(self._running, timeout=1):
                 self._take(self._running.pop(future), future)
             now = time.monotonic()
             if now - written > max(_WRITTEN_EVERY, _SHARE_LOST * (now - begun)) or self._writer.rows > MOST_ROWS:

@@ -220,10 +220,15 @@ class Walker:
         slices = [one for one in np.array_split(order, max(1, min(self._threads, len(order) // _FEW))) if len(one)]
         if len(slices) <= 1:
             return self._run_one(samples, order, columns)
-        from concurrent.futures import ThreadPoolExecutor  # Few walks are long enough for it.
+        # Few walks are long enough for it.
+        from concurrent.futures import ThreadPoolExecutor
+
+        from walkback.base.interrupts import result, uninterrupted
 
         with ThreadPoolExecutor(len(slices)) as executor:
-            return joined(list(executor.map(lambda one: self._run_one(samples, one, columns), slices)))
+            with uninterrupted():
+                running = [executor.submit(self._run_one, samples, one, columns) for one in slices]
+            return joined([result(one) for one in running])
 
     def _run_one(self, samples: Samples, order: I64, columns: dict[str, object]) -> Stacks:
         walk = Walk(columns, self._settings)

@@ -17,13 +17,13 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from walkback.base.errors import ArgumentError, UnreadableError
+from walkback.base.interrupts import result
 from walkback.base.text import one_line
 from walkback.base.threads import available_processors, share_processors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from multiprocessing.connection import Connection
-    from types import FrameType
 
     from walkback.workers.pool import Pool
 
@@ -65,32 +65,6 @@ class Workers(Protocol):
 
     def close(self) -> None:
         """Let them end; work that waits is not done."""
-
-
-@contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Let an interrupt wait for what is done here, unless it comes twice.
-
-    A process that is being started when its pool is left alone ends with a traceback.
-    """
-    came: list[tuple[int, FrameType | None]] = []
-
-    def wait(number: int, frame: FrameType | None) -> None:
-        came.append((number, frame))
-        if len(came) > 1:
-            raise KeyboardInterrupt
-
-    former = signal.getsignal(signal.SIGINT)
-    if not callable(former) or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGINT, wait)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, former)
-    if came:
-        former(*came[0])
 
 
 class SharingWorkers(Workers, Protocol):
@@ -151,7 +125,7 @@ class LocalWorkers(_Closing):
         for _ in range(_STARTS):
             try:
                 self._pool = self._new()
-                self._pool.submit(os.getpid).result()
+                result(self._pool.submit(os.getpid))
             except (BrokenExecutor, OSError, EOFError) as error:
                 self.close()
                 cause = error.__cause__ or error

@@ -8,13 +8,14 @@ from __future__ import annotations
 import pickle
 import platform
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import UnreadableError, WalkbackError
-from walkback.workers.executors import Loss, SharingWorkers, uninterrupted
+from walkback.base.interrupts import first_done, uninterrupted
+from walkback.workers.executors import Loss, SharingWorkers
 from walkback.workers.versions import check_version, own_version
 
 T = TypeVar("T")
@@ -63,8 +64,7 @@ class _Merging:
             while self._waiting or self._running:
                 self._begin()
                 self._workers.count()  # some say it when there are none
-                done, _ = wait(self._running, timeout=_GLANCE, return_when=FIRST_COMPLETED)
-                for future in done:
+                for future in first_done(self._running, _GLANCE):
                     self._take(self._running.pop(future), future)
                 while len(self._found) > 1:
                     self._waiting.append(_Task(self._merge, (self._found.pop(), self._found.pop())))

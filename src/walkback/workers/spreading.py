@@ -6,12 +6,13 @@ for piece, found in spread(workers, counted, pieces, size=len, room=1000):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from walkback.workers.executors import StartError, uninterrupted
+from walkback.base.interrupts import first_done, uninterrupted
+from walkback.workers.executors import StartError
 
 if TYPE_CHECKING:
     from walkback.workers.executors import LocalWorkers
@@ -87,7 +88,7 @@ class _Spreading(Generic[Piece, T]):
                 self._begin(self._next.pop())
             if not self._running:
                 return
-            for future in _first_done(self._running):
+            for future in first_done(self._running):
                 yield from self._taken(self._running.pop(future), future)
             # When a process is lost, all that its pool had to do ends, and only then another pool begins.
             self._is_broken = self._is_broken and bool(self._running)
@@ -124,7 +125,3 @@ class _Spreading(Generic[Piece, T]):
         if self._workers.loss(error) is None:
             raise error
         self.lost.append(piece)
-
-
-def _first_done(running: dict[Future[T], Piece]) -> Sequence[Future[T]]:
-    return list(wait(running, return_when=FIRST_COMPLETED).done)
