@@ -15,6 +15,7 @@ from corpus import corpus
 from elfbuilder import HEADER, ElfBuilder
 from grafting import PROGRAMS, compiled, elflint, graft, linker_folder, output_of, section_for, ungraft
 from peers import peer, run
+from sectionless import without_section_headers
 from walkback.base.errors import MissingError, WalkbackError
 from walkback.elf import ElfFile, layout
 from walkback.graft import add, drop, planned_address
@@ -39,10 +40,6 @@ def patched(path: Path, target: Path, **fields: Any) -> Path:
     target.write_bytes(data)
     target.chmod(0o755)
     return target
-
-
-def without_section_headers(path: Path, target: Path) -> Path:
-    return patched(path, target, e_shoff=0, e_shnum=0, e_shstrndx=0)
 
 
 def loads(elf: ElfFile) -> list[tuple[int, int, int]]:

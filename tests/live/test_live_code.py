@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import walkback
+from sectionless import without_section_headers
 from waiting import eventually
 from walkback.stacks.stacks import End, How
 
@@ -42,11 +43,17 @@ int main(void) { return deep(5); }
 """
 
 
-@pytest.mark.parametrize("flags", [("-O0", "-fomit-frame-pointer"), ("-O2",), ("-Os", "-s", "-no-pie")])
+NO_HEADERS = ("-O1", "-s", "-rdynamic")
+"""Of a program whose section headers are taken away: its names are those of the loader."""
+
+
+@pytest.mark.parametrize("flags", [("-O0", "-fomit-frame-pointer"), ("-O2",), ("-Os", "-s", "-no-pie"), NO_HEADERS])
 def test_a_program_without_call_frames_has_whole_stacks(flags: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "waits.c").write_text(PROGRAM)
     bare = ("-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
     subprocess.run(["gcc", *bare, *flags, "-o", "waits", "waits.c"], cwd=tmp_path, check=True)
+    if flags == NO_HEADERS:
+        without_section_headers(tmp_path / "waits", tmp_path / "waits")
     with subprocess.Popen([tmp_path / "waits"]) as process:
         try:
             assert eventually(lambda: any("pause" in one for one in walkback.stack(process.pid).labels(0)))
@@ -54,6 +61,9 @@ def test_a_program_without_call_frames_has_whole_stacks(flags: tuple[str, ...], 
         finally:
             process.kill()
     labels, how = shot.labels(0), [How(one) for one in shot.stacks.how.tolist()]
+    if flags == NO_HEADERS:
+        assert labels.count("deep") == 6
+        assert "main" in labels
     if "-s" not in flags:
         assert [label for label in labels if label in {"waits", "deep"}] == ["waits", *["deep"] * 6]
         assert "_start" in labels[-1]

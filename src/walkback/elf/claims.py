@@ -6,6 +6,7 @@ time of a large one.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,8 +35,8 @@ def trouble_of(kind: str, offset: npt.NDArray[np.uint64], size: npt.NDArray[np.u
     if claimed > most(length):
         return f"the {kind} headers name the same bytes again and again: {claimed} in a file of {length} bytes"
     # Small tables take their time too.
-    pairs = np.stack((offset, size), axis=1)[inside & (size > 0)]
-    _, times = np.unique(pairs, axis=0, return_counts=True)
-    if len(times) and (most_often := int(times.max())) > _MOST_TIMES:
+    some = inside & (size > 0)
+    times = Counter(zip(offset[some].tolist(), size[some].tolist(), strict=True))
+    if (most_often := max(times.values(), default=0)) > _MOST_TIMES:
         return f"the {kind} headers name the same bytes again and again: {most_often} of them one range"
     return None

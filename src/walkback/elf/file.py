@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from walkback.base.arch import ByteOrder
-from walkback.base.arrays import ends_of
+from walkback.base.arrays import ends_of, is_one_of
 from walkback.base.errors import ElfError, UnreadableError
 from walkback.elf import claims, layout, stringtable
 from walkback.elf.compressed import decompress, decompress_gnu, has_gnu_magic, limit_of
@@ -83,8 +83,11 @@ class ElfFile:
         self.name: str = name
         self._data: Contents | None = data if isinstance(data, OpenFile) else view_of(data)
         self._ranges: dict[tuple[int, int], memoryview] = {}
+        self._section_views: dict[int, memoryview] = {}
         self._decompressed: dict[tuple[int, int, bool], memoryview] = {}
         self._symbols: dict[int, Table] = {}
+        self.described: ElfFile | None = None
+        """The same file with other section headers, once it has been made."""
         self._room = limit_of(len(self.data)) if limit is None else limit
         ident = bytes(data[:16])
         if ident[:8] in {layout.ARMAG, layout.ARMAG_THIN}:
@@ -111,7 +114,10 @@ class ElfFile:
     def close(self) -> None:
         """Let go of the bytes; arrays and views given out before stay valid."""
         self._data = None
+        if self.described is not None:
+            self.described.close()
         self._ranges.clear()
+        self._section_views.clear()
         self._decompressed.clear()
         self._symbols.clear()
         for name in ("sections", "segments", "relocation_sections", "sframe", "_by_name"):
@@ -149,6 +155,16 @@ class ElfFile:
                 self._ranges[offset, size] = found
         return found
 
+    def with_sections(self, headers: Table, contents: dict[int, memoryview]) -> ElfFile:
+        """The same file with other section headers, the last one for their names; some have contents of their own."""
+        found = ElfFile(self.data, self.name)
+        found._shstrndx = len(headers) - 1
+        found._section_views.update(contents)
+        headers.flags.writeable = False
+        found.sections = headers
+        self.described = found
+        return found
+
     @property
     def is_relocatable(self) -> bool:
         """An object file: addresses are offsets into its sections."""
@@ -165,7 +181,7 @@ class ElfFile:
         if self._shoff and count == 0:  # extended numbering: section 0 has the count
             count = int(self._section_zero["size"][0])
         table = self._headers("section", layout.SECTION_HEADER, self._shoff, count, self._shentsize)
-        stored = table[~np.isin(table["type"], (layout.SHT_NULL, layout.SHT_NOBITS))]
+        stored = table[~is_one_of(table["type"], layout.SHT_NULL, layout.SHT_NOBITS)]
         if trouble := claims.trouble_of("section", stored["offset"], stored["size"], len(self.data)):
             raise self._error(trouble, self._shoff)
         return table
@@ -245,6 +261,14 @@ class ElfFile:
 
         They stay in memory with this object, unless `keep` is False.
         """
+        found = self._section_views.get(index)
+        if found is None:
+            found = self._section_view(index, keep=keep)
+            if keep:
+                self._section_views[index] = found
+        return found
+
+    def _section_view(self, index: int, *, keep: bool) -> memoryview:
         _, kind, flags, *_ = self._section(index).item()
         if kind in {layout.SHT_NULL, layout.SHT_NOBITS}:
             return self.data[:0]
@@ -267,7 +291,7 @@ class ElfFile:
     def relocation_sections(self) -> dict[int, list[int]]:
         """For each section that has relocations the sections where they are."""
         found: dict[int, list[int]] = {}
-        kinds = np.isin(self.sections["type"], (layout.SHT_REL, layout.SHT_RELA, layout.SHT_CREL))
+        kinds = is_one_of(self.sections["type"], layout.SHT_REL, layout.SHT_RELA, layout.SHT_CREL)
         for index in np.flatnonzero(kinds).tolist():
             found.setdefault(int(self.sections["info"][index]), []).append(index)
         return found

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from walkback.base.errors import WalkbackError
 from walkback.elf import layout
 from walkback.elf.file import ElfFile
+from walkback.elf.sectionless import with_sections
 
 _RELATIVE = {layout.EM_X86_64: 8, layout.EM_AARCH64: 1027, layout.EM_S390: 12}
 """The relocation that adds the address at which a file is loaded."""
@@ -29,6 +30,8 @@ class LoadedAddresses(NamedTuple):
             return
         behind = min(address + len(data) - 7, _LAST)
         first, end = np.searchsorted(self.place, np.array((address, behind), np.uint64)).tolist()
+        if first == end:
+            return
         place = (self.place[first:end] - np.uint64(address)).astype(np.int64)
         values = (
             self.value[first:end].astype(f"{'<' if byteorder == 'little' else '>'}u8").view(np.uint8).reshape(-1, 8)
@@ -39,7 +42,7 @@ class LoadedAddresses(NamedTuple):
 
 def loaded_addresses(elf: ElfFile) -> LoadedAddresses:
     """The words that hold an address in the file; a table of them that cannot be read is passed over."""
-    kind, found = _RELATIVE.get(elf.machine), []
+    elf, kind, found = with_sections(elf), _RELATIVE.get(elf.machine), []
     for number in elf.sections_of_type(layout.SHT_RELA):
         if not elf.sections["flags"][number] & layout.SHF_ALLOC:
             continue

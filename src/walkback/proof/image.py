@@ -63,7 +63,7 @@ class Image:
         """Where ranges are in the data; -1 for those that are not in code, or not in one part."""
         if not len(self.start):
             return np.full(len(start), -1, np.int64)
-        part = (np.searchsorted(self.start, start, "right").astype(np.int64) - 1).clip(min=0)
+        part = np.maximum(self.start.searchsorted(start, "right") - 1, 0)
         inside = (start >= self.start[part]) & (start <= self.end[part]) & (self.executable[part] != 0)
         room = np.where(inside, self.end[part] - start, np.uint64(0))
         inside &= size.astype(np.uint64) <= room
@@ -139,10 +139,9 @@ def _relocatable_parts(elf: ElfFile, base: U64) -> Iterator[Part]:
 
 def _wanted(elf: ElfFile) -> Iterator[tuple[int, bool]]:
     """The sections that are part of the image, and whether each is code."""
-    for number in np.flatnonzero(elf.sections["flags"] & layout.SHF_ALLOC != 0).tolist():
-        header = elf.sections[number]
-        if header["type"] == layout.SHT_NOBITS or not header["size"]:
-            continue
-        is_code = bool(header["flags"] & layout.SHF_EXECINSTR)
+    flags = elf.sections["flags"]
+    there = (flags & layout.SHF_ALLOC != 0) & (elf.sections["type"] != layout.SHT_NOBITS) & (elf.sections["size"] != 0)
+    for number in np.flatnonzero(there).tolist():
+        is_code = bool(flags[number] & layout.SHF_EXECINSTR)
         if is_code or _TABLES.match(elf.section_name(number)):
             yield number, is_code

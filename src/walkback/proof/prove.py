@@ -13,6 +13,7 @@ from walkback.base.arrays import I32, I64, U8, U32, U64, are_among
 from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, layout, machine_of
+from walkback.elf.sectionless import with_sections
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code
 from walkback.proof._scan import Scan, bits_at, is_same, mark_targets, scan
@@ -33,10 +34,10 @@ from walkback.proof.golang import GoFunctions
 from walkback.proof.image import Image, image_of
 from walkback.proof.known import KnownCode, known_code
 from walkback.proof.landings import arguments, by_range, landings
+from walkback.proof.numbering import KEPT
 from walkback.proof.patched import mark_ways, patched_ways, ways_between
 from walkback.proof.proof import Proof
 from walkback.proof.ranges import Ranges, range_at, spread, together, walked_again, ways_to_parts
-from walkback.proof.registers import KEPT
 from walkback.proof.sets import ClaimSets, claim_sets, with_chain
 from walkback.proof.silent import (
     BEYOND,
@@ -68,9 +69,10 @@ class Prover:
 
     def __init__(self, elf: ElfFile, sources: Iterable[FrameSource] | None = None) -> None:
         """`sources` are the sections of call frame information, if they were found before."""
-        self.elf = elf
+        self.elf = with_sections(elf)
+        self.given = elf  # which may have no section headers
         self.sources = tuple(frame_sources(elf) if sources is None else sources)
-        self.symbols = SymbolIndex(elf)
+        self.symbols = SymbolIndex(self.elf)
         self._seen: Scan | None = None
         """What the last proof has seen of the code."""
 
@@ -94,7 +96,7 @@ class Prover:
     @cached_property
     def _go(self) -> GoFunctions:
         """The functions of a Go program."""
-        return GoFunctions(self.elf, self.machine)
+        return GoFunctions(self.given, self.machine)
 
     @cached_property
     def seldom(self) -> U64:
@@ -163,12 +165,13 @@ class Prover:
             sets = with_chain(sets, table.machine)
         ranges = self.ranges(table, sets)
 
+        registers = kept_by_calls(table), sets.watched(table.machine), sets.saved()
+
         def judges() -> tuple[Claims, State]:
-            state = State(table.machine, kept_by_calls(table), sets.watched(table.machine), sets.saved())
-            return Claims(sets, table.machine, source is not None), state
+            return Claims(sets, table.machine, source is not None), State(table.machine, *registers)
 
         abi = as_entered(*judges(), len(sets))
-        first = ranges.first_row.clip(max=max(len(ranges.row_claims) - 1, 0))
+        first = np.minimum(ranges.first_row, max(len(ranges.row_claims) - 1, 0))
         if len(ranges.row_offset):
             begins = (ranges.rows > 0) & (ranges.row_offset[first] == 0)
             ranges.is_entry = (begins & (abi[ranges.row_claims[first]] != 0)).astype(np.uint8)
@@ -325,10 +328,9 @@ class Prover:
         """Which ranges have such entries."""
         if not len(self.stubs):
             return np.asarray(block != 0, np.uint8)
-        first = np.searchsorted(self.stubs, start)
-        has = (first < len(self.stubs)) & (
-            self.stubs[first.clip(max=len(self.stubs) - 1)] - start < size.astype(np.uint64)
-        )
+        first = self.stubs.searchsorted(start)
+        has = first < len(self.stubs)
+        has &= self.stubs[np.minimum(first, len(self.stubs) - 1)] - start < size.astype(np.uint64)
         return np.asarray(has | (block != 0), np.uint8)
 
     def _places_of(self, names: Iterable[str]) -> U64:

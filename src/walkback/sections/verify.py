@@ -13,7 +13,6 @@ from walkback.elf import ElfFile, Input, layout
 from walkback.elf.golang import FUNCTIONS, is_go
 from walkback.elf.inputs import raise_first
 from walkback.elf.kernel import ENTRIES
-from walkback.gopclntab.files import go_source
 from walkback.packages.found import found_elf_files, input_name
 from walkback.proof.prove import Prover
 from walkback.sections.explain import Explanation
@@ -49,7 +48,7 @@ def verify(source: Input, *, table: str | None = None, function: str | None = No
                 some = True
                 yield one
                 del one  # the next one needs its memory
-            has_go = has_go or (not some and is_go(elf) and go_source(elf) is not None)
+            has_go = has_go or (not some and _has_go(elf))
         except WalkbackError as error:
             errors.append(error.within(file=elf.name))
     raise_first(errors, "files")
@@ -82,6 +81,14 @@ def explained(source: Input, wanted: str, *, table: str | None = None) -> Iterat
         raise MissingError(message, file=input_name(source))
 
 
+def _has_go(elf: ElfFile) -> bool:
+    if not is_go(elf):
+        return False
+    from walkback.gopclntab.files import go_source
+
+    return go_source(elf) is not None
+
+
 def _nothing(table: str | None, function: str | None, *, is_code: bool = False, has_go: bool = False) -> str:
     """What was looked for in vain: a function by its name, code by its address, or any table."""
     if is_code:
@@ -109,7 +116,7 @@ def _verified_tables(
     prover: Prover, table: str | None, stretches: Sequence[_Stretch] | None
 ) -> Iterator[tuple[Verified, U64]]:
     """Each table, or those that describe code in these stretches, with the functions there."""
-    elf = prover.elf
+    elf = prover.given
     if stretches is not None and not stretches:
         return
     sources: list[tuple[str, UnwindTable, FrameSource | None]] = []

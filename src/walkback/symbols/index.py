@@ -24,13 +24,12 @@ import numpy as np
 
 from walkback.base.arrays import distinct, ends_of, ranked
 from walkback.elf import DEBUG_ROOTS, FileSearch
+from walkback.elf.sectionless import with_sections
 from walkback.symbols.demangle import demangle, is_called, is_mangled, spelled_out
 from walkback.symbols.holders import LastAbove
 from walkback.symbols.tables import CODE_SYMBOLS, LABEL_RANK, code_symbols, symbol_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy.typing as npt
 
     from walkback.base.arrays import I32, I64, U64
@@ -142,13 +141,13 @@ class SymbolIndex:
     def all_names(self) -> list[str]:
         """The name of every definition of code."""
         return [
-            name for elf, strtab, ours in self._by_table() for name in elf.strings(strtab, ours["name_offset"].tolist())
+            name for elf, strtab, ours in self._by_table for name in elf.strings(strtab, ours["name_offset"].tolist())
         ]
 
     def lookup(self, *names: str) -> list[tuple[int, int]]:
         """(section, address) of every definition of code with one of these names, with or without `@VERSION`."""
         found: set[tuple[int, int]] = set()
-        for elf, strtab, ours in self._by_table():
+        for elf, strtab, ours in self._by_table:
             rows = elf.find_string(strtab, ours["name_offset"], *names, ends=b"\0@")
             found.update(zip(ours["section"][rows].tolist(), ours["value"][rows].tolist(), strict=True))
         return sorted(found)
@@ -157,7 +156,7 @@ class SymbolIndex:
         """The same by a demangled name, `run(int)`, or by one without parameters, `run`, or without arguments."""
         wanted, part = shown.replace(" ", ""), spelled_out(shown)
         found: set[tuple[int, int]] = set()
-        for elf, strtab, ours in self._by_table():
+        for elf, strtab, ours in self._by_table:
             names = elf.strings(strtab, ours["name_offset"].tolist())
             rows = [row for row, name in enumerate(names) if part in name and is_mangled(name)]
             for row, name in zip(rows, demangle([names[row] for row in rows], parameters=True), strict=True):
@@ -187,7 +186,7 @@ class SymbolIndex:
     @staticmethod
     def _rows_of(column: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
         """Where in the ordered column each value is, or -1."""
-        rows = np.searchsorted(column, wanted).clip(max=len(column) - 1)
+        rows = np.minimum(column.searchsorted(wanted), len(column) - 1)
         return np.where(column[rows] == wanted, rows, -1)
 
     def _rows_in_sections(self, wanted: npt.NDArray[np.uint64], places: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
@@ -295,12 +294,13 @@ class SymbolIndex:
         # Bytes are joined several times as quickly as entries with fields.
         return np.frombuffer(b"".join(table.data for table in tables), CODE_SYMBOLS)
 
-    def _by_table(self) -> Iterator[tuple[ElfFile, int, Table]]:
+    @cached_property
+    def _by_table(self) -> list[tuple[ElfFile, int, Table]]:
         """The file of each table, its strings, and its code symbols."""
         first = np.searchsorted(self._all["table"], np.arange(len(self._tables) + 1)).tolist()
-        for (elf, _, strtab), (begin, end) in zip(self._tables, pairwise(first), strict=True):
-            yield elf, strtab, self._all[begin:end]
+        tables = zip(self._tables, pairwise(first), strict=True)
+        return [(elf, strtab, self._all[begin:end]) for (elf, _, strtab), (begin, end) in tables]
 
     @cached_property
     def _tables(self) -> list[SymbolTable]:
-        return symbol_tables(self._elf, self._search)
+        return symbol_tables(with_sections(self._elf), self._search)

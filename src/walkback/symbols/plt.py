@@ -2,20 +2,21 @@
 
 Each entry jumps to where a word of the global offset table points, and a relocation of that word says whose address
 goes there. Which word it is stands in the instructions of the entry, so that the order of entries plays no part.
-From the psABI supplements of AMD64, AArch64 and s390x, and from what GNU ld, lld and mold write.
 """
 
 from __future__ import annotations
 
 import contextlib
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U64, first_of_each
+from walkback.base.arrays import I64, U64, are_among, is_one_of
 from walkback.base.errors import WalkbackError
 from walkback.elf import layout
+from walkback.elf.sectionless import with_sections
+from walkback.elf.stubs import SLOT_KINDS, stubs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,27 +27,19 @@ if TYPE_CHECKING:
 
 _SECTIONS = (".plt", ".plt.sec", ".plt.got", ".iplt")
 _GLOB_DAT, _JUMP_SLOT, _IRELATIVE = range(3)
-_KINDS = {
-    layout.EM_X86_64: (6, 7, 37),
-    layout.EM_AARCH64: (1025, 1026, 1032),
-    layout.EM_S390: (10, 11, 61),
-}
-_BTI_C = 0xD503245F
 _ENTRY = 16
 """The most bytes of an entry; a longer function describes a table of them."""
-
-
-class _FoundStubs(NamedTuple):
-    start: U64
-    slot: U64
-    """The address of the word in the global offset table."""
 
 
 class PltNames:
     """The entries of one file; read when first asked for."""
 
     def __init__(self, elf: ElfFile) -> None:
-        self._elf = elf
+        self._given = elf
+
+    @cached_property
+    def _elf(self) -> ElfFile:
+        return with_sections(self._given)
 
     def locate(self, addresses: U64) -> tuple[list[str | None], U64]:
         """Of each address the name of the entry that holds it, and where that begins; None and 0 if there is none."""
@@ -66,7 +59,7 @@ class PltNames:
 
     def names_in(self, words: Iterable[int]) -> dict[int, str]:
         """The functions, as `write@plt`, whose addresses the loader puts into these words of the file."""
-        if self._elf.machine in _KINDS:
+        if self._elf.machine in SLOT_KINDS:
             with contextlib.suppress(WalkbackError):
                 return self._targets(np.array([word for word in words if 0 <= word < 1 << 64], np.uint64))
         return {}
@@ -96,7 +89,7 @@ class PltNames:
     @cached_property
     def _entries(self) -> tuple[U64, U64, list[str | None]]:
         nothing = np.zeros(0, np.uint64)
-        if self._elf.machine not in _KINDS:
+        if self._elf.machine not in SLOT_KINDS:
             return nothing, nothing, []
         # A table of entries is a help and nothing more: a damaged one has no names.
         with contextlib.suppress(WalkbackError):
@@ -115,94 +108,34 @@ class PltNames:
             for index in elf.sections_named(name):
                 contents = np.frombuffer(elf.section_data(index), np.uint8)
                 address, entry_size = (int(elf.sections[field][index]) for field in ("addr", "entsize"))
-                if elf.machine == layout.EM_X86_64:
-                    found = _amd64(contents, address, entry_size if entry_size in {8, 16, 32} else 16)
-                elif elf.machine == layout.EM_AARCH64:
-                    found = _aarch64(contents, address)
-                else:
-                    found = _s390x(contents, address)
+                found = stubs_of(elf.machine, contents, address, entry_size)
                 ends = np.append(found.start[1:], np.uint64((address + len(contents)) & (2**64 - 1)))
                 yield found.start, ends, found.slot
 
     def _targets(self, slots: U64) -> dict[int, str]:
         """The name for each of these words that a relocation fills with the address of a function."""
         elf = self._elf
-        kinds = _KINDS[elf.machine]
+        kinds = SLOT_KINDS[elf.machine]
         found: dict[int, str] = {}
         for index in elf.sections_of_type(layout.SHT_RELA):
             if not int(elf.sections["flags"][index]) & layout.SHF_ALLOC:
                 continue
             table = elf.entries(index, layout.RELA, keep=False)
-            table = table[np.isin(table["offset"], slots)]
+            table = table[are_among(table["offset"], slots)]
             numbers = (table["info"] >> np.uint64(32)).astype(np.int64)
             types = table["info"] & np.uint64(0xFFFFFFFF)
             for row in np.flatnonzero(types == kinds[_IRELATIVE]).tolist():
                 resolver = int(table["addend"][row]) % 2**64
                 found[int(table["offset"][row])] = f"*ABS*+{resolver:#x}@plt"
-            named = np.isin(types, (kinds[_GLOB_DAT], kinds[_JUMP_SLOT])) & (numbers > 0)
+            named = is_one_of(types, kinds[_GLOB_DAT], kinds[_JUMP_SLOT]) & (numbers > 0)
             found.update(self._named(int(elf.sections["link"][index]), table["offset"][named], numbers[named]))
         return found
 
-    def _named(self, symtab: int, offsets: U64, numbers: I64) -> Iterator[tuple[int, str]]:
+    def _named(self, symtab: int, offsets: U64, numbers: I64) -> Iterable[tuple[int, str]]:
         if not len(numbers):
-            return
+            return ()
         symbols = self._elf.symbols(symtab)
         known = numbers < len(symbols)
         name_offsets = symbols["name_offset"][numbers[known]].tolist()
         names = self._elf.strings(int(self._elf.sections["link"][symtab]), name_offsets)
-        for offset, name in zip(offsets[known].tolist(), names, strict=True):
-            yield offset, f"{name}@plt"
-
-
-def _signed(words: I64, bits: int) -> I64:
-    """Numbers of `bits` bits, with their sign."""
-    return (words ^ (1 << (bits - 1))) - (1 << (bits - 1))
-
-
-def _amd64(contents: U8, address: int, entry_size: int) -> _FoundStubs:
-    """`jmp *word(%rip)` in each entry, whatever stands before it."""
-    head = max(len(contents) - 5, 0)
-    at = np.flatnonzero((contents[:head] == 0xFF) & (contents[1 : head + 1] == 0x25)).astype(np.int64)
-    distance = np.zeros(len(at), np.int64)
-    for byte in range(4):
-        distance |= contents[at + 2 + byte].astype(np.int64) << (8 * byte)
-    slot = (at + 6 + _signed(distance, 32)).astype(np.uint64) + np.uint64(address)
-    start, first = first_of_each(at // entry_size * entry_size)
-    return _FoundStubs(start.astype(np.uint64) + np.uint64(address), slot[first])
-
-
-def _aarch64(contents: U8, address: int) -> _FoundStubs:
-    """`adrp x16, page` and `ldr x17, [x16, #word]`; `bti c` may stand before them."""
-    at, slot = loaded_words(contents, address, 16, 17)
-    words = contents[: len(contents) & ~3].view("<u4")
-    marked = (at > 0) & (words[at - 1] == _BTI_C)
-    here = (at * 4).astype(np.uint64) + np.uint64(address)
-    return _FoundStubs(here - np.where(marked, np.uint64(4), np.uint64(0)), slot)
-
-
-def loaded_words(contents: U8, address: int, base: int, target: int) -> tuple[I64, U64]:
-    """The numbers of instructions of AArch64 that load a word with the next one, and the addresses of these words.
-
-    The first puts a page into the register `base`, the second the word into `target`.
-    """
-    words = contents[: len(contents) & ~3].view("<u4").astype(np.int64)
-    adrp, ldr = words[:-1], words[1:]
-    at = np.flatnonzero(
-        ((adrp & 0x9F00001F) == 0x90000000 | base) & ((ldr & 0xFFC003FF) == 0xF9400000 | base << 5 | target)
-    )
-    pages = _signed((adrp[at] >> 29 & 3) | (adrp[at] >> 5 & 0x7FFFF) << 2, 21)
-    here = (at * 4).astype(np.uint64) + np.uint64(address)
-    slot = (here & ~np.uint64(0xFFF)) + (pages << 12).astype(np.uint64)
-    slot += ((ldr[at] >> 10 & 0xFFF) * 8).astype(np.uint64)
-    return at, slot
-
-
-def _s390x(contents: U8, address: int) -> _FoundStubs:
-    """`larl %r1, word` begins each entry of 32 bytes."""
-    at = np.arange(0, len(contents) - 5, 32, dtype=np.int64)
-    at = at[(contents[at] == 0xC0) & (contents[at + 1] == 0x10)]
-    distance = np.zeros(len(at), np.int64)
-    for byte in range(4):
-        distance = distance << 8 | contents[at + 2 + byte].astype(np.int64)
-    slot = (at + 2 * _signed(distance, 32)).astype(np.uint64) + np.uint64(address)
-    return _FoundStubs(at.astype(np.uint64) + np.uint64(address), slot)
+        return zip(offsets[known].tolist(), [f"{name}@plt" for name in names], strict=True)
