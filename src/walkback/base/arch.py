@@ -42,6 +42,10 @@ class Machine(OneLine):
     signal_return: tuple[bytes, ...]
     """The code that signal handlers return to: `rt_sigreturn`, and where there is an older form that too."""
 
+    def __hash__(self) -> int:
+        """That of its name: names are unique, and to hash all fields is slow."""
+        return hash(self.name)
+
     def register_name(self, number: int) -> str:
         """The assembler's name of a register, or `rN` with its DWARF number."""
         return self.register_names[number] if number < len(self.register_names) else f"r{number}"

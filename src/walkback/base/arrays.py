@@ -77,10 +77,18 @@ def marked(numbers: Numbers, count: int) -> Bools:
 
 def are_among(values: Numbers, others: Numbers) -> Bools:
     """Which values are among others of their type; `numpy.isin` of NumPy 2.0 fails from 2**63 on."""
-    if not len(others):
+    if not len(others) or not len(values):
         return np.zeros(len(values), np.bool_)
     ordered = others if (others[1:] >= others[:-1]).all() else np.sort(others)
-    return np.asarray(ordered[np.searchsorted(ordered, values).clip(max=len(ordered) - 1)] == values)
+    return np.asarray(ordered[np.minimum(ordered.searchsorted(values), len(ordered) - 1)] == values)
+
+
+def is_one_of(values: Numbers, *few: int) -> Bools:
+    """Which values are one of a few: faster than `numpy.isin`, and than to compare with members of enumerations."""
+    found: Bools = values == int(few[0])
+    for number in few[1:]:
+        found |= values == int(number)
+    return found
 
 
 def ends_of(start: U64, size: U64) -> U64:

@@ -81,7 +81,7 @@ def _initializer(cls: type, fields: tuple[dataclasses.Field[Any], ...], frozen: 
         lines.append(f"_set(self, {one.name!r}, {value})" if frozen else f"self.{one.name} = {value}")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
-    exec(f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines or ["pass"]), names)  # noqa: S102
+    exec(f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines or ["pass"]), names)  # noqa: S102 - of fields' names
     method: Callable[..., Any] = names["__init__"]
     method.__annotations__ = {one.name: one.type for one in fields if one.init} | {"return": None}
     return method
@@ -108,7 +108,7 @@ def _values(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
 def _equality(names: list[str]) -> Callable[..., Any]:
     values = _values(names)
 
-    def __eq__(self: Any, other: object) -> bool:  # noqa: N807
+    def __eq__(self: Any, other: object) -> bool:  # noqa: N807 - it becomes one
         return values(self) == values(other) if type(other) is type(self) else NotImplemented
 
     return __eq__
@@ -117,7 +117,7 @@ def _equality(names: list[str]) -> Callable[..., Any]:
 def _hashing(names: list[str]) -> Callable[..., Any]:
     values = _values(names)
 
-    def __hash__(self: Any) -> int:  # noqa: N807
+    def __hash__(self: Any) -> int:  # noqa: N807 - it becomes one
         return hash(values(self))
 
     return __hash__
@@ -133,10 +133,10 @@ def _refusal(name: str, what: str) -> Callable[..., Any]:
 
 
 def _pickling(names: list[str]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    def __getstate__(self: Any) -> list[Any]:  # noqa: N807
+    def __getstate__(self: Any) -> list[Any]:  # noqa: N807 - it becomes one
         return [getattr(self, name) for name in names]
 
-    def __setstate__(self: Any, state: list[Any]) -> None:  # noqa: N807
+    def __setstate__(self: Any, state: list[Any]) -> None:  # noqa: N807 - it becomes one
         for name, value in zip(names, state, strict=True):
             object.__setattr__(self, name, value)
 

@@ -124,7 +124,7 @@ class Trampolines:
                 parts.append((copies.start, copies.start + length + np.uint64(len(one.code))))
         if not tables:
             return NO_CODE
-        module = Module(f"/tmp/perf-{pid}.map", is_made=True, rules=joined(tables), named_by=pid)  # noqa: S108
+        module = Module(f"/tmp/perf-{pid}.map", is_made=True, rules=joined(tables), named_by=pid)  # noqa: S108 - a name
         number = self._modules.add(module, ("trampolines", len(self._modules)))
         spans = SettledSpans(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
         count = len(spans.start)

@@ -90,7 +90,7 @@ def _name_cies(fdes: Fdes, cies: Cies, pointers: np.ndarray) -> None:
     if not len(cies):
         fdes.fault[:] = EntryFault.CIE_POINTER
         return
-    number = np.searchsorted(cies.position, pointers).clip(0, len(cies) - 1)
+    number = np.minimum(cies.position.searchsorted(pointers), len(cies) - 1)
     fdes.fault[cies.position[number] != pointers] = EntryFault.CIE_POINTER
     fdes.cie = number
 

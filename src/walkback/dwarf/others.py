@@ -11,7 +11,7 @@ others.rules(int(others.row_set[0]))
 from __future__ import annotations
 
 from walkback.base.arch import AARCH64
-from walkback.base.arrays import I64, U8, U16, U32, Bools
+from walkback.base.arrays import I64, U8, U16, U32, Bools, is_one_of
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import DwarfError
 from walkback.dwarf import _others
@@ -68,8 +68,7 @@ class SideTable:
 
     def is_expression(self) -> Bools:
         """Which entries are expressions."""
-        chosen: Bools = (self.kind == RuleKind.AT_EXPRESSION) | (self.kind == RuleKind.EXPRESSION)
-        return chosen
+        return is_one_of(self.kind, RuleKind.AT_EXPRESSION, RuleKind.EXPRESSION)
 
     def expression(self, place: int) -> memoryview:
         """The bytes of the expression at a place in the section."""

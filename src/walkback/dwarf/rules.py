@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from walkback.base.arch import AMD64, S390X, Machine
-from walkback.base.arrays import I64, U32, U64, Bools
+from walkback.base.arrays import I64, U32, U64, Bools, is_one_of
 from walkback.base.intern import intern_records
 from walkback.dwarf.blocks import with_blocks
 from walkback.dwarf.expressions import ExpressionSteps, block_at, part_of, steps, value
@@ -23,7 +23,7 @@ from walkback.dwarf.rulewords import (
     REGISTER_SHIFT,
     RuleKind,
 )
-from walkback.table.rule import RULE, Part, PartKind, Reason, RuleArray, inexpressible, put_part
+from walkback.table.rule import RULE, Part, PartKind, Reason, RuleArray, inexpressible, of_kind, put_part
 from walkback.table.table import UnwindTable
 
 
@@ -109,7 +109,7 @@ def _rules(frames: Frames) -> tuple[RuleArray, dict[int, ExpressionSteps]]:
     _fill(rules["cfa"], words[:, 0], frames, Reason.NO_CFA)
     _fill(rules["ra"], words[:, 1], frames, None)
     _fill(rules["fp"], words[:, 2], frames, None)
-    elsewhere = (rules["ra"]["kind"] == PartKind.UNCHANGED) & (column != machine.ra)
+    elsewhere = of_kind(rules["ra"], PartKind.UNCHANGED) & (column != machine.ra)
     put_part(rules["ra"], elsewhere, PartKind.REGISTER, column, 0)
     stack = np.zeros(len(words), RULE["cfa"])
     _fill(stack, words[:, 3], frames, None)
@@ -123,7 +123,7 @@ def _rules(frames: Frames) -> tuple[RuleArray, dict[int, ExpressionSteps]]:
     if machine is not AMD64:
         # Elsewhere the column of the return address is not the program counter.
         return rules, stepped
-    for number in np.flatnonzero(_kinds(words[:, 0]) == RuleKind.EXPRESSION).tolist():
+    for number in np.flatnonzero(is_one_of(_kinds(words[:, 0]), RuleKind.EXPRESSION)).tolist():
         found = steps(_expression(frames, words[number, 0]), machine.ra, frames.byteorder)
         if found is not None:
             stepped[number] = found
@@ -144,15 +144,15 @@ def _fill(parts: np.ndarray, words: U64, frames: Frames, unspecified: Reason | N
     kinds, offsets = _kinds(words), _offsets(words)
     registers = (words >> np.uint64(REGISTER_SHIFT)).astype(np.uint32) & np.uint32(REGISTER_MASK)
     if unspecified is not None:
-        put_part(parts, kinds == RuleKind.UNSPECIFIED, PartKind.INEXPRESSIBLE, 0, int(unspecified))
-    put_part(parts, kinds == RuleKind.UNDEFINED, PartKind.UNDEFINED, 0, 0)
-    put_part(parts, kinds == RuleKind.REGISTER, PartKind.REGISTER, registers, offsets)
-    put_part(parts, kinds == RuleKind.AT_CFA, PartKind.AT_CFA, 0, offsets)
-    put_part(parts, kinds == RuleKind.CFA, PartKind.CFA, 0, offsets)
-    put_part(parts, kinds == RuleKind.TOO_LARGE, PartKind.INEXPRESSIBLE, 0, int(Reason.TOO_LARGE))
+        put_part(parts, is_one_of(kinds, RuleKind.UNSPECIFIED), PartKind.INEXPRESSIBLE, 0, int(unspecified))
+    put_part(parts, is_one_of(kinds, RuleKind.UNDEFINED), PartKind.UNDEFINED, 0, 0)
+    put_part(parts, is_one_of(kinds, RuleKind.REGISTER), PartKind.REGISTER, registers, offsets)
+    put_part(parts, is_one_of(kinds, RuleKind.AT_CFA), PartKind.AT_CFA, 0, offsets)
+    put_part(parts, is_one_of(kinds, RuleKind.CFA), PartKind.CFA, 0, offsets)
+    put_part(parts, is_one_of(kinds, RuleKind.TOO_LARGE), PartKind.INEXPRESSIBLE, 0, int(Reason.TOO_LARGE))
     is_cfa = unspecified is not None
     known: dict[tuple[bytes, bool], Part] = {}
-    for number in np.flatnonzero((kinds == RuleKind.EXPRESSION) | (kinds == RuleKind.AT_EXPRESSION)).tolist():
+    for number in np.flatnonzero(is_one_of(kinds, RuleKind.EXPRESSION, RuleKind.AT_EXPRESSION)).tolist():
         location = int(kinds[number]) == RuleKind.AT_EXPRESSION
         data = _expression(frames, words[number])
         part = known.get((data, location))
@@ -176,10 +176,10 @@ def _count_as_the_abi(rules: RuleArray, stack: np.ndarray, machine: Machine) -> 
     Go's CFA on s390x is the stack pointer of the caller itself.
     """
     away = stack["offset"] - machine.sp_from_cfa
-    moved = (stack["kind"] == PartKind.CFA) & (away != 0) & (rules["cfa"]["kind"] == PartKind.REGISTER)
+    moved = of_kind(stack, PartKind.CFA) & (away != 0) & of_kind(rules["cfa"], PartKind.REGISTER)
     rules["cfa"]["offset"][moved] += away[moved]
     for name in ("ra", "fp"):
-        at_cfa = moved & ((rules[name]["kind"] == PartKind.AT_CFA) | (rules[name]["kind"] == PartKind.CFA))
+        at_cfa = moved & of_kind(rules[name], PartKind.AT_CFA, PartKind.CFA)
         rules[name]["offset"][at_cfa] -= away[at_cfa]
     stack["offset"][moved] = machine.sp_from_cfa
 
@@ -187,12 +187,12 @@ def _count_as_the_abi(rules: RuleArray, stack: np.ndarray, machine: Machine) -> 
 def _sp_as_usual(stack: np.ndarray, words: U64, rules: RuleArray, machine: Machine) -> Bools:
     """Where the caller's stack pointer is what the ABI makes of the CFA, whatever else says so."""
     kinds = _kinds(words)
-    usual: Bools = kinds == RuleKind.UNSPECIFIED
-    usual |= (stack["kind"] == PartKind.CFA) & (stack["offset"] == machine.sp_from_cfa)
+    usual: Bools = is_one_of(kinds, RuleKind.UNSPECIFIED)
+    usual |= of_kind(stack, PartKind.CFA) & (stack["offset"] == machine.sp_from_cfa)
     if machine.sp_from_cfa == 0:
         same = np.logical_and.reduce([stack[name] == rules["cfa"][name] for name in ("kind", "register", "offset")])
-        usual |= (kinds != RuleKind.SAME_VALUE) & same
+        usual |= ~is_one_of(kinds, RuleKind.SAME_VALUE) & same
     if machine is S390X:
         # The ABI saves the stack pointer like any other register; its saved value is no other.
-        usual |= (stack["kind"] == PartKind.AT_CFA) | (stack["kind"] == PartKind.REGISTER)
+        usual |= of_kind(stack, PartKind.AT_CFA, PartKind.REGISTER)
     return usual

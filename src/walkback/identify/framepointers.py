@@ -6,7 +6,7 @@ import numpy as np
 
 from walkback.base.arrays import Bools, marked
 from walkback.base.dataclass import dataclass
-from walkback.table.rule import PartKind
+from walkback.table.rule import PartKind, of_kind
 from walkback.table.table import UnwindTable
 
 
@@ -30,10 +30,8 @@ def frame_pointers(table: UnwindTable) -> FramePointers:
     """
     cfa, fp = table.rules["cfa"], table.rules["fp"]
     # Functions that realign their stack have stored it: on AMD64 it is `*(rbp-8)`.
-    based = ((cfa["kind"] == PartKind.REGISTER) | (cfa["kind"] == PartKind.AT_REGISTER)) & (
-        cfa["register"] == table.machine.fp
-    )
-    saved = (fp["kind"] == PartKind.AT_CFA) | (fp["kind"] == PartKind.AT_REGISTER)
+    based = of_kind(cfa, PartKind.REGISTER, PartKind.AT_REGISTER) & (cfa["register"] == table.machine.fp)
+    saved = of_kind(fp, PartKind.AT_CFA, PartKind.AT_REGISTER)
     return FramePointers(_functions(table, based), _code(table, based), _functions(table, saved))
 
 

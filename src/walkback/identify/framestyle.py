@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -38,32 +38,41 @@ _STARTUP = 8
 _LONGEST = 1024
 """The bytes of a program that are read."""
 
-_LLVM_AMD64 = re.compile(r"(?:Ao){2,}OO|.*ACAC")
-_GCC_AMD64 = re.compile(r"(?:AoO){2}|.*M")
-_GCC_S390X = re.compile(r".*[rM]")
+_LLVM_AMD64 = re.compile(rb"(?:Ao){2,}OO|.*ACAC")
+_GCC_AMD64 = re.compile(rb"(?:AoO){2}|.*M")
+_GCC_S390X = re.compile(rb".*[rM]")
 
-# What an instruction counts as, and its operands: u is a LEB128 number, r that of a register, b a block of bytes, a
-# digit that number of bytes.
-_INSTRUCTIONS = {
-    0x00: ("", ""),
-    0x01: ("A", "8"),
-    0x02: ("A", "1"),
-    0x03: ("A", "2"),
-    0x04: ("A", "4"),
-    0x05: ("O", "ru"),
-    0x06: ("r", "u"),
-    0x0A: ("M", ""),
-    0x0B: ("R", ""),
-    0x0C: ("C", "uu"),
-    0x0D: ("c", "u"),
-    0x0E: ("o", "u"),
-    0x0F: ("x", "b"),
-    0x10: ("x", "ub"),
-    0x16: ("x", "ub"),
-    0x2D: ("x", ""),
-    **dict.fromkeys((0x07, 0x08, 0x13, 0x2E), ("x", "u")),
-    **dict.fromkeys((0x09, 0x11, 0x12, 0x14, 0x15, 0x2F), ("x", "uu")),
-}
+_LARGEST = 16
+"""Bytes of a block; those of compilers are smaller."""
+_NOP = b"\0"
+_NUMBER = rb"[\x80-\xff]*[\0-\x7f]"
+_BLOCK = b"(?:%s)" % b"|".join(re.escape(bytes([size])) + b".{%d}" % size for size in range(_LARGEST + 1))
+# The letter that an instruction counts as, its first bytes, and its operands; frequent ones come first.
+_INSTRUCTIONS = (
+    (b"A", bytes(range(0x40, 0x80)), b""),
+    (b"o", b"\x0e", _NUMBER),
+    (b"O", bytes(range(0x80, 0xC0)), _NUMBER),
+    (b"M", b"\x0a", b""),
+    (b"R", b"\x0b", b""),
+    (b"r", bytes(range(0xC0, 0x100)), b""),
+    (b"C", b"\x0c", _NUMBER * 2),
+    (b"c", b"\x0d", _NUMBER),
+    (b"", _NOP, b""),
+    (b"A", b"\x01", b".{8}"),
+    (b"A", b"\x02", b"."),
+    (b"A", b"\x03", b".{2}"),
+    (b"A", b"\x04", b".{4}"),
+    (b"O", b"\x05", _NUMBER * 2),
+    (b"r", b"\x06", _NUMBER),
+    (b"x", b"\x2d", b""),
+    (b"x", b"\x07\x08\x13\x2e", _NUMBER),
+    (b"x", b"\x09\x11\x12\x14\x15\x2f", _NUMBER * 2),
+    (b"x", b"\x0f", _BLOCK),
+    (b"x", b"\x10\x16", _NUMBER + _BLOCK),
+)
+_ONE = b"|".join(b"[%s]%s" % (re.escape(first), operands) for _, first, operands in _INSTRUCTIONS)
+_INSTRUCTION, _INSTRUCTION_OR_REST = re.compile(_ONE, re.DOTALL), re.compile(_ONE + b"|.+", re.DOTALL)
+_LETTERS = {byte: letter for letter, first, _ in _INSTRUCTIONS for byte in first}
 
 
 def frame_style(sources: Sequence[FrameSource]) -> Style | None:
@@ -98,63 +107,37 @@ def _votes(frames: Frames) -> tuple[int, int]:
     gcc = llvm = 0
     for number in sound[:: len(sound) // _SAMPLE + 1].tolist():
         start, end = int(frames.fdes.program[number]), int(frames.fdes.end[number])
-        style = vote(*_letters(bytes(frames.data[start : min(end, start + _LONGEST)])))
+        style = vote(_instructions(bytes(frames.data[start : min(end, start + _LONGEST)])))
         gcc += style == "GCC"
         llvm += style == "LLVM"
     return gcc, llvm
 
 
-def _vote_amd64(letters: str, _: list[int]) -> Style | None:
+def _vote_amd64(instructions: Sequence[bytes]) -> Style | None:
+    letters = _letters(instructions)
     if _GCC_AMD64.match(letters):
         return "GCC"
     return "LLVM" if _LLVM_AMD64.match(letters) else None
 
 
-def _vote_s390x(letters: str, registers: list[int]) -> Style | None:
+def _vote_s390x(instructions: Sequence[bytes]) -> Style | None:
+    letters = _letters(instructions)
     if _GCC_S390X.match(letters):
         return "GCC"
-    first = registers[: len(letters[1:]) - len(letters[1:].lstrip("O"))]
-    gaps = any(after != before + 1 for before, after in pairwise(first))
-    return "LLVM" if letters.startswith("AO") and gaps else None
+    first = letters[1:].lstrip(b"O")
+    saves = instructions[1 : len(letters) - len(first)]
+    registers = [one[0] & 0x3F if one[0] & 0x80 else one[1] for one in saves]
+    gaps = any(after != before + 1 for before, after in pairwise(registers))
+    return "LLVM" if letters.startswith(b"AO") and gaps else None
 
 
-def _letters(program: bytes) -> tuple[str, list[int]]:
-    """The instructions, one letter each, up to one that is not known; and the registers that are saved, in order."""
-    letters: list[str] = []
-    registers: list[int] = []
-    place = 0
-    with contextlib.suppress(IndexError, KeyError):  # cut off, or unknown
-        while place < len(program):
-            byte = program[place]
-            place += 1
-            if byte >> 6 == 1:
-                letters.append("A")
-            elif byte >> 6 == 2:
-                letters.append("O")
-                registers.append(byte & 0x3F)
-                place = _skip(program, place, "u")
-            elif byte >> 6 == 3:
-                letters.append("r")
-            else:
-                letter, operands = _INSTRUCTIONS[byte]
-                letters.append(letter)
-                if operands[:1] == "r":
-                    registers.append(program[place])
-                place = _skip(program, place, operands)
-    return "".join(letters), registers
+def _letters(instructions: Iterable[bytes]) -> bytes:
+    return b"".join([_LETTERS[one[0]] for one in instructions])
 
 
-def _skip(program: bytes, place: int, operands: str) -> int:
-    """Where the operands end."""
-    for operand in operands:
-        if operand.isdigit():
-            place += int(operand)
-            continue
-        value = shift = 0
-        while program[place] & 0x80:
-            value |= (program[place] & 0x7F) << shift
-            shift += 7
-            place += 1
-        value |= program[place] << shift
-        place += 1 + (value if operand == "b" else 0)
-    return place
+def _instructions(program: bytes) -> list[bytes]:
+    """Those of a program but for `nop`, up to one that is not known or cut off."""
+    found = _INSTRUCTION_OR_REST.findall(program)
+    if found and not _INSTRUCTION.fullmatch(found[-1]):
+        found.pop()
+    return [one for one in found if one != _NOP]

@@ -155,9 +155,11 @@ def other_table(elf: ElfFile, section: str) -> NamedTable | None:
     """What the section of this name in `OTHERS` says; a Go program's may have another name than the one given."""
     found: TableSource | None
     if section == ENTRIES:
+        if not elf.sections_named(ENTRIES):
+            return None
         from walkback.orc.files import orc_source
 
-        found = orc_source(elf) if elf.sections_named(ENTRIES) else None
+        found = orc_source(elf)
     else:
         from walkback.gopclntab.files import go_source
 

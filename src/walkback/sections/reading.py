@@ -30,7 +30,7 @@ from walkback.elf.golang import FUNCTIONS, is_go
 from walkback.elf.kernel import ENTRIES
 from walkback.sections.shares import Share
 from walkback.symbols.named import FileNames
-from walkback.table.rule import UNCHANGED, PartKind, Reason, RuleArray
+from walkback.table.rule import UNCHANGED, PartKind, Reason, RuleArray, of_kind
 from walkback.table.settle import settled
 from walkback.table.source import Kind, TableSource
 from walkback.table.table import UnwindTable, joined
@@ -324,7 +324,7 @@ def _code(elf: ElfFile, sources: Sequence[TableSource], *, is_wanted: bool) -> l
 def _by_expressions(table: UnwindTable) -> Bools:
     """Which ranges have rules that the table cannot say, as they are DWARF expressions."""
     cfa = table.rules["cfa"]
-    return table.rows_where((cfa["kind"] == PartKind.INEXPRESSIBLE) & (cfa["offset"] == Reason.EXPRESSION)) > 0
+    return table.rows_where(of_kind(cfa, PartKind.INEXPRESSIBLE) & (cfa["offset"] == Reason.EXPRESSION)) > 0
 
 
 def _said_worse(table: UnwindTable, count: int) -> Bools:
@@ -369,7 +369,7 @@ def _with_pointers(rules: RuleArray) -> RuleArray:
 
 
 def _loses_pointer(rules: RuleArray) -> Bools:
-    lost: Bools = (rules["fp"]["kind"] == PartKind.UNDEFINED) & (rules["ra"]["kind"] != PartKind.UNDEFINED)
+    lost: Bools = of_kind(rules["fp"], PartKind.UNDEFINED) & ~of_kind(rules["ra"], PartKind.UNDEFINED)
     return lost
 
 
@@ -383,4 +383,4 @@ def _overlap(table: UnwindTable, begin: int, end: int, wanted: Bools) -> Bools:
     last = np.searchsorted(starts, ends_of(start, size), "left") - 1
     if not len(before):
         return last >= 0
-    return np.asarray((last >= 0) & (reach[last.clip(min=0)] > start), np.bool_)
+    return np.asarray((last >= 0) & (reach[np.maximum(last, 0)] > start), np.bool_)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from walkback.base.arch import MACHINES
-from walkback.base.arrays import U64
+from walkback.base.arrays import U64, is_one_of
 from walkback.base.dataclass import dataclass
 from walkback.code._listing import COLUMNS, listing
 from walkback.code.effects import Flow
@@ -36,7 +36,7 @@ def undescribed(proof: Proof, prover: Prover) -> list[Undescribed]:
     executable = elf.sections["flags"] & layout.SHF_EXECINSTR != 0
     for index in elf.sections_of_type(layout.SHT_SYMTAB) + elf.sections_of_type(layout.SHT_DYNSYM):
         symbols = elf.symbols(index)
-        chosen = np.isin(symbols["info"] & 15, (layout.STT_FUNC, layout.STT_GNU_IFUNC)) & (symbols["size"] > 0)
+        chosen = is_one_of(symbols["info"] & 15, layout.STT_FUNC, layout.STT_GNU_IFUNC) & (symbols["size"] > 0)
         chosen &= symbols["section"] < len(executable)
         chosen[chosen] = executable[symbols["section"][chosen]]
         symbols = symbols[chosen]
@@ -72,5 +72,5 @@ def _described(proof: Proof, address: U64, size: U64) -> U64:
     order = np.argsort(start, kind="stable")
     start, end = start[order], np.maximum.accumulate(end[order])
     last = np.searchsorted(start, address + size, "left") - 1
-    described: U64 = np.maximum(np.minimum(end[last.clip(min=0)], address + size), address) - address
+    described: U64 = np.maximum(np.minimum(end[np.maximum(last, 0)], address + size), address) - address
     return described

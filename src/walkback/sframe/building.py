@@ -17,7 +17,7 @@ from walkback.sframe import _rows, layout
 from walkback.sframe.planning import Plan, Refused, plan_of, refusal_error, refusals_of
 from walkback.sframe.section import FunctionIndex, Section, Shapes, start_bases
 from walkback.sframe.words import Refusal, needs_sp_base
-from walkback.table.rule import PartKind, RuleArray
+from walkback.table.rule import PartKind, RuleArray, of_kind
 from walkback.table.table import UnwindTable
 
 
@@ -119,7 +119,7 @@ def build_planned(
 
 def _with_bare_rows(table: UnwindTable, keep: Bools) -> tuple[int, ...]:
     """The ranges that lose the CFA of an outermost row, which has no words."""
-    bare = (table.rules["ra"]["kind"] == PartKind.UNDEFINED) & (table.rules["cfa"]["kind"] != PartKind.UNDEFINED)
+    bare = of_kind(table.rules["ra"], PartKind.UNDEFINED) & ~of_kind(table.rules["cfa"], PartKind.UNDEFINED)
     return tuple(np.flatnonzero(keep & (table.rows_where(bare) > 0)).tolist())
 
 

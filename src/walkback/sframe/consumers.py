@@ -16,7 +16,7 @@ from walkback.base.arrays import Bools
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError
 from walkback.sframe import layout
-from walkback.table.rule import PartKind
+from walkback.table.rule import PartKind, of_kind
 from walkback.table.table import UnwindTable
 
 SIGNAL_CODE = "code that signal handlers return to"
@@ -50,7 +50,7 @@ class Consumer:
     def unwanted(self, table: UnwindTable) -> Iterator[tuple[str, Bools]]:
         """Which ranges must not be in a section for it: the reason, and for each range whether it is one of them."""
         if not self.reads_outermost:
-            outermost = table.rows_where(table.rules["ra"]["kind"] == PartKind.UNDEFINED) > 0
+            outermost = table.rows_where(of_kind(table.rules["ra"], PartKind.UNDEFINED)) > 0
             yield f"an outermost frame, where {self.title} wants no function", outermost
         if self.finds_signals:
             yield f"{SIGNAL_CODE}, where {self.title} wants no function", table.range_signal

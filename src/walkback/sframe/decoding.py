@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from walkback.base.arch import ByteOrder
-from walkback.base.arrays import I64, U32, Bools
+from walkback.base.arrays import I64, U32, Bools, is_one_of
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import SFrameError
 from walkback.sframe import _rows, layout
@@ -195,8 +195,8 @@ def _decode_rows(
     rows, fault, row_start, row_shape, at, fde_type = _rows.decode_rows(
         view, fre_end, position, claimed, functions.start_size, functions.fde_type, order == "big"
     )
-    _set_fault(functions, fault == RowFault.CUT_OFF, RowFault.CUT_OFF, position)
-    _set_fault(functions, fault == RowFault.WORD_SIZE, RowFault.WORD_SIZE, position)
+    _set_fault(functions, is_one_of(fault, RowFault.CUT_OFF), RowFault.CUT_OFF, position)
+    _set_fault(functions, is_one_of(fault, RowFault.WORD_SIZE), RowFault.WORD_SIZE, position)
     functions.rows = rows
     functions.first_row = np.cumsum(rows) - rows
     return row_start, row_shape, Shapes(fde_type, *_rows.decode_words(view, at, order == "big")), position

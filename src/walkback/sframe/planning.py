@@ -41,7 +41,7 @@ class Refused:
             return None
         record = table.rules[table.row_rule[self.row]]
         for part in ("cfa", "ra", "fp"):
-            if record[part]["kind"] == PartKind.INEXPRESSIBLE:
+            if int(record[part]["kind"]) == PartKind.INEXPRESSIBLE:
                 return Reason(int(record[part]["offset"]))
         return None
 

@@ -13,7 +13,7 @@ from walkback.base.arrays import I64, U8, Bools
 from walkback.base.dataclass import dataclass
 from walkback.base.findings import Fault
 from walkback.sframe import layout
-from walkback.table.rule import PartKind, RuleArray
+from walkback.table.rule import PartKind, RuleArray, of_kind
 
 
 class Refusal(Fault):
@@ -94,19 +94,19 @@ def default_coding(rules: RuleArray, machine: Machine, *, register_words: bool =
     out = _WordWriter(len(rules))
     live = ~_outermost(out, rules, machine)
     cfa, ra, fp = rules["cfa"], rules["ra"], rules["fp"]
-    out.refuse(live & (cfa["kind"] != PartKind.REGISTER), Refusal.CFA_KIND)
+    out.refuse(live & ~of_kind(cfa, PartKind.REGISTER), Refusal.CFA_KIND)
     out.refuse(live & (cfa["register"] != machine.sp) & (cfa["register"] != machine.fp), Refusal.CFA_BASE)
     out.append(live, _cfa_word(out, live, cfa["offset"], machine))
-    fp_saved = live & (fp["kind"] != PartKind.UNCHANGED)
+    fp_saved = live & ~of_kind(fp, PartKind.UNCHANGED)
     if machine.ra_from_cfa:
-        out.refuse(live & (ra["kind"] == PartKind.UNCHANGED), Refusal.RA_UNCHANGED)
-        at_place = (ra["kind"] == PartKind.AT_CFA) & (ra["offset"] == machine.ra_from_cfa)
+        out.refuse(live & of_kind(ra, PartKind.UNCHANGED), Refusal.RA_UNCHANGED)
+        at_place = of_kind(ra, PartKind.AT_CFA) & (ra["offset"] == machine.ra_from_cfa)
         out.refuse(live & ~at_place, Refusal.RA_PLACE)
     else:
-        saved = live & (ra["kind"] != PartKind.UNCHANGED)
+        saved = live & ~of_kind(ra, PartKind.UNCHANGED)
         _default_word(out, saved, rules, "ra", register_words)
         if machine is S390X:
-            out.refuse(saved & (ra["kind"] == PartKind.AT_CFA) & (ra["offset"] == 0), Refusal.ZERO_OFFSET)
+            out.refuse(saved & of_kind(ra, PartKind.AT_CFA) & (ra["offset"] == 0), Refusal.ZERO_OFFSET)
             out.append(fp_saved & ~saved, np.zeros(len(rules), np.int64))
         else:
             out.refuse(fp_saved & ~saved, Refusal.FP_WITHOUT_RA)
@@ -117,10 +117,10 @@ def default_coding(rules: RuleArray, machine: Machine, *, register_words: bool =
 def _default_word(out: _WordWriter, where: Bools, rules: RuleArray, name: str, register_words: bool) -> None:
     """The word of a saved return address or frame pointer: an offset from the CFA, or (s390x V2) a register."""
     part = rules[name]
-    at_cfa = part["kind"] == PartKind.AT_CFA
-    in_register = (part["kind"] == PartKind.REGISTER) & (part["offset"] == 0) & register_words
-    out.refuse(where & (part["kind"] == PartKind.UNDEFINED), Refusal.FP_UNDEFINED)
-    out.refuse(where & (part["kind"] == PartKind.CFA), Refusal.FROM_CFA)
+    at_cfa = of_kind(part, PartKind.AT_CFA)
+    in_register = of_kind(part, PartKind.REGISTER) & (part["offset"] == 0) & register_words
+    out.refuse(where & of_kind(part, PartKind.UNDEFINED), Refusal.FP_UNDEFINED)
+    out.refuse(where & of_kind(part, PartKind.CFA), Refusal.FROM_CFA)
     out.refuse(where & ~at_cfa & ~in_register, Refusal.RA_REGISTER if name == "ra" else Refusal.FP_REGISTER)
     if register_words:
         out.refuse(where & at_cfa & (part["offset"] & 1 == 1), Refusal.ODD_OFFSET)
@@ -133,18 +133,18 @@ def flex_coding(rules: RuleArray, machine: Machine) -> Coding:
     out = _WordWriter(len(rules))
     live = ~_outermost(out, rules, machine)
     cfa, ra, fp = rules["cfa"], rules["ra"], rules["fp"]
-    out.refuse(live & (cfa["kind"] != PartKind.REGISTER) & (cfa["kind"] != PartKind.AT_REGISTER), Refusal.CFA_KIND)
+    out.refuse(live & ~of_kind(cfa, PartKind.REGISTER, PartKind.AT_REGISTER), Refusal.CFA_KIND)
     _pair(out, live, cfa, _cfa_word(out, live, cfa["offset"], machine))
     if machine.ra_from_cfa:
-        out.refuse(live & (ra["kind"] == PartKind.UNCHANGED), Refusal.RA_UNCHANGED)
-        implied = (ra["kind"] == PartKind.AT_CFA) & (ra["offset"] == machine.ra_from_cfa)
+        out.refuse(live & of_kind(ra, PartKind.UNCHANGED), Refusal.RA_UNCHANGED)
+        implied = of_kind(ra, PartKind.AT_CFA) & (ra["offset"] == machine.ra_from_cfa)
     else:
-        implied = ra["kind"] == PartKind.UNCHANGED
-    fp_saved = live & (fp["kind"] != PartKind.UNCHANGED)
+        implied = of_kind(ra, PartKind.UNCHANGED)
+    fp_saved = live & ~of_kind(fp, PartKind.UNCHANGED)
     out.append(implied & fp_saved, np.zeros(len(rules), np.int64))
     for part, where in ((ra, live & ~implied), (fp, fp_saved)):
-        out.refuse(where & (part["kind"] == PartKind.UNDEFINED), Refusal.FP_UNDEFINED)
-        out.refuse(where & (part["kind"] == PartKind.CFA), Refusal.FROM_CFA)
+        out.refuse(where & of_kind(part, PartKind.UNDEFINED), Refusal.FP_UNDEFINED)
+        out.refuse(where & of_kind(part, PartKind.CFA), Refusal.FROM_CFA)
         _pair(out, where, part, part["offset"])
     return out.coding()
 
@@ -164,13 +164,13 @@ def _pair(out: _WordWriter, where: Bools, part: RuleArray, offset: I64) -> None:
 def _outermost(out: _WordWriter, rules: RuleArray, machine: Machine) -> Bools:
     """Rows without words; also refuses what has no words in any version."""
     for name in ("cfa", "ra", "fp"):
-        out.refuse(rules[name]["kind"] == PartKind.INEXPRESSIBLE, Refusal.INEXPRESSIBLE)
+        out.refuse(of_kind(rules[name], PartKind.INEXPRESSIBLE), Refusal.INEXPRESSIBLE)
     out.refuse((rules["ra_signed"] > 0) & (machine is not AARCH64), Refusal.RA_SIGNED)
     return _is_outermost(rules)
 
 
 def _is_outermost(rules: RuleArray) -> Bools:
-    outermost: Bools = rules["ra"]["kind"] == PartKind.UNDEFINED
+    outermost: Bools = of_kind(rules["ra"], PartKind.UNDEFINED)
     return outermost
 
 
@@ -191,5 +191,5 @@ def _cfa_word(out: _WordWriter, live: Bools, offset: I64, machine: Machine) -> I
 
 def needs_sp_base(rules: RuleArray, machine: Machine) -> Bools:
     """For the info byte of default rows: whether the CFA is based on SP."""
-    based: Bools = (rules["cfa"]["register"] == machine.sp) & (rules["cfa"]["kind"] == PartKind.REGISTER)
+    based: Bools = (rules["cfa"]["register"] == machine.sp) & of_kind(rules["cfa"], PartKind.REGISTER)
     return based

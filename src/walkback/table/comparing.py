@@ -17,7 +17,7 @@ from walkback.base.errors import InexpressibleError
 from walkback.base.intern import intern_records
 from walkback.base.oneline import OneLine
 from walkback.table import _walk
-from walkback.table.rule import OUTERMOST, RULE, PartKind, Rule, RuleArray
+from walkback.table.rule import OUTERMOST, RULE, PartKind, Rule, RuleArray, of_kind
 from walkback.table.settle import Disjoint, disjoint
 from walkback.table.table import UnwindTable
 from walkback.table.verdict import Verdict
@@ -216,7 +216,7 @@ def _meanings(tables: tuple[UnwindTable, UnwindTable]) -> list[tuple[I64, U8, U8
     both = np.split(numbers.astype(np.int64), [len(rules[0])])
     meanings = []
     for table, number, plain in zip(tables, both, rules, strict=True):
-        unsaid = np.logical_or.reduce([plain[part]["kind"] == PartKind.INEXPRESSIBLE for part in ("cfa", "ra", "fp")])
+        unsaid = np.logical_or.reduce([of_kind(plain[part], PartKind.INEXPRESSIBLE) for part in ("cfa", "ra", "fp")])
         marks = (plain["ra_signed"].copy(), table.range_signal.astype(np.uint8), table.range_pauth_key)
         meanings.append((np.where(unsaid, -1, number), *marks))
     return meanings
@@ -225,5 +225,5 @@ def _meanings(tables: tuple[UnwindTable, UnwindTable]) -> list[tuple[I64, U8, U8
 def _plain(rules: RuleArray) -> RuleArray:
     """Rules in one form: where there is no caller, nothing else counts."""
     plain = rules.copy()
-    plain[plain["ra"]["kind"] == PartKind.UNDEFINED] = np.array([OUTERMOST.record()], RULE)
+    plain[of_kind(plain["ra"], PartKind.UNDEFINED)] = np.array([OUTERMOST.record()], RULE)
     return plain

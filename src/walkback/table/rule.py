@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from walkback.base.arch import Machine, machine_of
-from walkback.base.arrays import Bools, Records
+from walkback.base.arrays import Bools, Records, is_one_of
 from walkback.base.dataclass import dataclass
 from walkback.base.errors import ArgumentError
 
@@ -273,7 +273,14 @@ def inexpressible(reason: Reason) -> Rule:
     return Rule(part, part, part)
 
 
+def of_kind(parts: Records, *kinds: PartKind) -> Bools:
+    """Which parts of many rules are of one of these kinds."""
+    return is_one_of(parts["kind"], *kinds)
+
+
 def put_part(parts: Records, where: Bools, kind: PartKind, register: Any = 0, offset: Any = 0) -> None:
     """Give the chosen parts of many rules a value; register and offset are scalars, or columns of all rules."""
+    if not where.any():
+        return
     for name, column in (("kind", int(kind)), ("register", register), ("offset", offset)):
         parts[name][where] = column[where] if isinstance(column, np.ndarray) else column

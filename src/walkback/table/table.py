@@ -15,7 +15,7 @@ from walkback.base.arch import Machine
 from walkback.base.arrays import I64, Bools, runs
 from walkback.base.columns import Columnar, NamedColumns
 from walkback.base.dataclass import dataclass
-from walkback.table.rule import RULE, PartKind, Rule, RuleArray
+from walkback.table.rule import RULE, PartKind, Rule, RuleArray, of_kind
 from walkback.table.spans import Spans, joined_spans
 
 
@@ -78,7 +78,7 @@ class UnwindTable(Spans, Columnar):
     def frameless(self) -> Bools:
         """Which ranges make a frame and never base the CFA on the frame pointer; repeating blocks do not count."""
         cfa = self.rules["cfa"]
-        by_register = cfa["kind"] == PartKind.REGISTER
+        by_register = of_kind(cfa, PartKind.REGISTER)
         framed = by_register & (cfa["register"] == self.machine.sp) & (cfa["offset"] > self.machine.entry_sp_to_cfa)
         kept = by_register & (cfa["register"] == self.machine.fp)
         lost: Bools = (self.rows_where(framed) > 0) & (self.rows_where(kept) == 0) & (self.range_block == 0)

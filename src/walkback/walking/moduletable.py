@@ -26,7 +26,7 @@ from walkback.elf import layout as elf_layout
 from walkback.elf.golang import is_go
 from walkback.elf.sframe import has_sframe
 from walkback.stacks.stacks import How
-from walkback.table.rule import PartKind
+from walkback.table.rule import PartKind, of_kind
 from walkback.table.spans import Spans
 from walkback.table.table import UnwindTable
 from walkback.walking.abi import ABIS, Flag, Op, Step
@@ -201,9 +201,9 @@ def _of_go(source: GoSource, *, whole: bool) -> list[_Part]:
 
     go = source.table
     rule = go.row_rule[go.range_first_row]
-    special = (go.rules["ra"]["kind"] == PartKind.UNDEFINED)[rule]
+    special = of_kind(go.rules["ra"], PartKind.UNDEFINED)[rule]
     if whole:
-        special |= (go.rules["cfa"]["kind"] == PartKind.INEXPRESSIBLE)[rule] | go.range_signal
+        special |= of_kind(go.rules["cfa"], PartKind.INEXPRESSIBLE)[rule] | go.range_signal
     chosen = go.chosen(np.flatnonzero(special))
     found = [_Part(*crossing_steps(source.crossings))] if whole and source.crossings else []
     return [*found, _of_table(chosen, How.GO, skips=False)] if len(chosen) else found

@@ -19,7 +19,7 @@ from walkback.dwarf.frames import Frames
 from walkback.dwarf.others import SideTable, expression_at, side_table
 from walkback.dwarf.rulewords import FLAG_SIGNED, FLAG_SIGNED_WITH_PC, RA_COLUMN_SHIFT, RuleKind
 from walkback.stacks.stacks import How
-from walkback.table.rule import PartKind, RuleArray
+from walkback.table.rule import PartKind, RuleArray, of_kind
 from walkback.walking.abi import ABIS, Flag, Op, Step
 from walkback.walking.samples import PC
 
@@ -161,7 +161,7 @@ def _without_high(ops: U8, registers: I64) -> U8:
 
 def unusable(rules: RuleArray) -> np.ndarray:
     """Which rules of a table say nothing for a walk."""
-    bad: np.ndarray = (rules["cfa"]["kind"] == PartKind.INEXPRESSIBLE) | (rules["ra"]["kind"] == PartKind.INEXPRESSIBLE)
+    bad: np.ndarray = of_kind(rules["cfa"], PartKind.INEXPRESSIBLE) | of_kind(rules["ra"], PartKind.INEXPRESSIBLE)
     return bad
 
 

@@ -19,7 +19,6 @@ from walkback.base.arrays import I64, U64, Bools, changes, marked
 from walkback.base.dataclass import dataclass
 from walkback.dwarf.frames import Frames
 from walkback.dwarf.others import SideTable, side_table
-from walkback.dwarf.rulewords import RuleKind
 from walkback.sections.derive import Derived
 
 PERSONALITY_BYTES = 1
@@ -116,7 +115,7 @@ def _add_registers(found: Replacement, frames: Frames, covered: Bools, made: Der
 
 def set_bytes(others: SideTable) -> I64:
     """Bytes of each set in a row."""
-    kind, operand = others.kind, others.operand.copy()
+    operand = others.operand.copy()
     expressions = np.flatnonzero(others.is_expression())
     operand[expressions] = [len(others.expression(place)) for place in operand[expressions].tolist()]
     size = np.ones(len(operand), np.int64)
@@ -129,7 +128,7 @@ def set_bytes(others: SideTable) -> I64:
     np.maximum.at(largest, owner, size)
     count = np.diff(others.first)
     blocks = np.zeros(len(others), np.int64)
-    np.add.at(blocks, owner[kind >= RuleKind.AT_EXPRESSION], operand[kind >= RuleKind.AT_EXPRESSION])
+    np.add.at(blocks, owner[expressions], operand[expressions])
     return np.where(count > 0, COUNT_BYTES + 2 * largest * count + blocks, 0)
 
 

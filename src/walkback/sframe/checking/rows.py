@@ -13,7 +13,7 @@ from walkback.sframe.checking.findings import Findings
 from walkback.sframe.checking.witness import Witness
 from walkback.sframe.rules import flex_pairs, shape_rules, to_table
 from walkback.sframe.section import Section
-from walkback.table.rule import PartKind, Reason, RuleArray
+from walkback.table.rule import PartKind, Reason, RuleArray, of_kind
 
 _LARGEST_REGISTER = 127
 """The numbers that the ABIs give to registers, vector and system ones included, are below 128."""
@@ -145,8 +145,8 @@ def _flex_words(rows: _Rows, rules: RuleArray, flex: Bools) -> None:
     cut = np.zeros(len(shapes), np.bool_)
     for name in ("cfa", "ra", "fp"):
         part = rules[name]
-        cut |= (part["kind"] == PartKind.INEXPRESSIBLE) & (part["offset"] == Reason.CUT_OFF)
-    no_register = rules["cfa"]["kind"] == PartKind.INEXPRESSIBLE
+        cut |= of_kind(part, PartKind.INEXPRESSIBLE) & (part["offset"] == Reason.CUT_OFF)
+    no_register = of_kind(rules["cfa"], PartKind.INEXPRESSIBLE)
     no_register &= rules["cfa"]["offset"] == Reason.FLEX_CFA_WITHOUT_REGISTER
     rows.report_shapes("flex-words", flex & cut, lambda _: "the words end between a control word and its offset")
     rows.report_shapes("flex-cfa", flex & no_register & ~cut, lambda _: "the CFA is based on no register")
@@ -174,7 +174,7 @@ def _values(rows: _Rows, machine: Machine, rules: RuleArray) -> None:
     """What a rule says."""
     for name, label in (("cfa", "CFA"), ("ra", "return address"), ("fp", "frame pointer")):
         part = rules[name]
-        based = (part["kind"] == PartKind.REGISTER) | (part["kind"] == PartKind.AT_REGISTER)
+        based = of_kind(part, PartKind.REGISTER, PartKind.AT_REGISTER)
 
         def register(shape: int, part: RuleArray = part, label: str = label) -> str:
             return (
@@ -183,7 +183,7 @@ def _values(rows: _Rows, machine: Machine, rules: RuleArray) -> None:
 
         rows.report_meaning("row-register", based & (part["register"] > _LARGEST_REGISTER), register)
     cfa = rules["cfa"]
-    from_sp = (cfa["kind"] == PartKind.REGISTER) & (cfa["register"] == machine.sp)
+    from_sp = of_kind(cfa, PartKind.REGISTER) & (cfa["register"] == machine.sp)
     below = from_sp & (cfa["offset"] < machine.entry_sp_to_cfa)
     rows.report_meaning(
         "cfa-below-sp",
@@ -194,7 +194,7 @@ def _values(rows: _Rows, machine: Machine, rules: RuleArray) -> None:
     )
     for name, label in (("ra", "return address"), ("fp", "frame pointer")):
         part = rules[name]
-        above = (part["kind"] == PartKind.AT_CFA) & (part["offset"] >= 0)
+        above = of_kind(part, PartKind.AT_CFA) & (part["offset"] >= 0)
 
         def saved(shape: int, part: RuleArray = part, label: str = label) -> str:
             return f"the {label} would be saved at CFA{int(part['offset'][shape]):+d}, in the caller's frame"
@@ -204,16 +204,16 @@ def _values(rows: _Rows, machine: Machine, rules: RuleArray) -> None:
         def unaligned(shape: int, part: RuleArray = part, label: str = label) -> str:
             return f"the {label} would be saved at CFA{int(part['offset'][shape]):+d}, no multiple of 8"
 
-        rows.report_meaning("saved-align", (part["kind"] == PartKind.AT_CFA) & (part["offset"] % 8 != 0), unaligned)
+        rows.report_meaning("saved-align", of_kind(part, PartKind.AT_CFA) & (part["offset"] % 8 != 0), unaligned)
     ra, fp = rules["ra"], rules["fp"]
-    together = (ra["kind"] == PartKind.AT_CFA) & (fp["kind"] == PartKind.AT_CFA) & (ra["offset"] == fp["offset"])
+    together = of_kind(ra, PartKind.AT_CFA) & of_kind(fp, PartKind.AT_CFA) & (ra["offset"] == fp["offset"])
     rows.report_meaning(
         "saved-together", together, lambda shape: f"both would be saved at CFA{int(ra['offset'][shape]):+d}"
     )
-    from_fp = (cfa["kind"] == PartKind.REGISTER) & (cfa["register"] == machine.fp)
+    from_fp = of_kind(cfa, PartKind.REGISTER) & (cfa["register"] == machine.fp)
     rows.report_meaning(
         "fp-lost",
-        from_fp & (fp["kind"] == PartKind.UNCHANGED),
+        from_fp & of_kind(fp, PartKind.UNCHANGED),
         lambda _: "the CFA is based on the frame pointer, but the row leaves the caller's frame pointer unchanged",
     )
 

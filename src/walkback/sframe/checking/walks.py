@@ -19,7 +19,7 @@ from walkback.sframe.consumers import Consumer
 from walkback.sframe.files import SFrameSection, Source
 from walkback.sframe.fitting import is_signal_code
 from walkback.sframe.section import Section
-from walkback.table.rule import PartKind
+from walkback.table.rule import PartKind, of_kind
 from walkback.table.table import UnwindTable
 
 _CLEARS_FP = {AMD64: bytes.fromhex("31ed"), AARCH64: bytes.fromhex("1d0080d2")}
@@ -62,7 +62,7 @@ class _Walk:
         """Rows without words, where they are an error."""
         if not self.consumer.reads_outermost:
             table = self.table
-            rows = table.rows_where(table.rules["ra"]["kind"] == PartKind.UNDEFINED)
+            rows = table.rows_where(of_kind(table.rules["ra"], PartKind.UNDEFINED))
             self.report("outermost", rows > 0, lambda _: f"a row without words, where {self.consumer.without_rule}")
 
     def rowless(self) -> None:
@@ -85,7 +85,7 @@ class _Walk:
         by_register = np.zeros(len(rules), np.bool_)
         for name in ("cfa", "ra", "fp"):
             part = rules[name]
-            based = (part["kind"] == PartKind.REGISTER) | (part["kind"] == PartKind.AT_REGISTER)
+            based = of_kind(part, PartKind.REGISTER, PartKind.AT_REGISTER)
             known = (part["register"] == table.machine.sp) | (part["register"] == table.machine.fp)
             by_register |= based & ~known if name == "cfa" else based
         if self.consumer.name == "linux":
@@ -95,14 +95,14 @@ class _Walk:
                 lambda _: "a rule by a register, which Linux follows in the innermost frame only: the walk ends here",
             )
         elif self.consumer.name == "linux-kernel":
-            by_memory = rules["cfa"]["kind"] == PartKind.AT_REGISTER
+            by_memory = of_kind(rules["cfa"], PartKind.AT_REGISTER)
             self.report(
                 "register",
                 table.rows_where(by_register | by_memory) > 0,
                 lambda _: "a rule by another register than SP and FP, or by memory: the stack is unreliable",
             )
         elif table.machine is AARCH64:
-            kept = (rules["ra"]["kind"] == PartKind.UNCHANGED) & (rules["cfa"]["kind"] != PartKind.UNDEFINED)
+            kept = of_kind(rules["ra"], PartKind.UNCHANGED) & ~of_kind(rules["cfa"], PartKind.UNDEFINED)
             for code, where, words in (
                 ("glibc-register", kept, "have the return address in its register: a signal there ends the walk"),
                 ("glibc-signed", rules["ra_signed"] > 0, "sign the return address, and the library leaves it signed"),
@@ -160,7 +160,7 @@ class _Walk:
     def uncovered(self, elf: ElfFile, wanted: UnwindTable) -> None:
         """Functions that the call frame information has and the section has not."""
         missing = (wanted.range_size > 0) & (self.table.find_many(wanted.range_start)[0] < 0)
-        outermost = wanted.rows_where(wanted.rules["ra"]["kind"] == PartKind.UNDEFINED) > 0
+        outermost = wanted.rows_where(of_kind(wanted.rules["ra"], PartKind.UNDEFINED)) > 0
         ends = np.zeros(len(wanted), np.bool_)
         chosen = np.flatnonzero(missing & outermost)
         if self.consumer.looks_up_returns:
