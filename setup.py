@@ -48,12 +48,14 @@ KERNELS = (
     "walkback.gopclntab._values",
     "walkback.packages._lz4",
     "walkback.proof._along",
+    "walkback.proof._blocks",
     "walkback.proof._claims",
     "walkback.proof._code",
     "walkback.proof._edges",
     "walkback.proof._effects",
     "walkback.proof._found",
     "walkback.proof._labels",
+    "walkback.proof._registers",
     "walkback.proof._rows",
     "walkback.proof._scan",
     "walkback.proof._starts",
@@ -153,8 +155,13 @@ class BuildWherePossible(build_ext):
 
 
 def extension(name: str, suffix: str = "py") -> Extension:
-    """Say how a kernel is compiled."""
-    return Extension(name, [f"src/{name.replace('.', '/')}.{suffix}"], extra_compile_args=["-O3"])
+    """Say how a kernel is compiled.
+
+    The debug information of the generated C would take five times as much room as its code. WALKBACK_CFLAGS replaces
+    these options.
+    """
+    options = os.environ.get("WALKBACK_CFLAGS", "-O3 -g0").split()
+    return Extension(name, [f"src/{name.replace('.', '/')}.{suffix}"], extra_compile_args=options)
 
 
 OPERATORS = {

@@ -13,7 +13,7 @@ from peers import peer
 from proof.assembled import verified
 from walkback.base.arch import AARCH64, AMD64
 from walkback.elf import ElfFile
-from walkback.proof.registers import NOBODY, followed, in_dwarf
+from walkback.proof.numbering import NOBODY, followed, in_dwarf
 from walkback.table.rule import PartKind
 
 pytestmark = pytest.mark.kernel

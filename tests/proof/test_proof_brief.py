@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from effort import rounds
-from walkback.base.arch import MACHINES, Machine
+from walkback.base.arch import AARCH64, AMD64, MACHINES, Machine
 from walkback.code._instruction import Instruction
+from walkback.code.effects import Effect
 from walkback.proof._state import State
+from walkback.proof.numbering import KEPT
 from walkback.proof.packed import made
-from walkback.proof.registers import KEPT
 from walkback.proof.values import Known
 
 pytestmark = [pytest.mark.kernel, pytest.mark.inside]
@@ -41,6 +42,9 @@ def random_state(machine: Machine, chance: random.Random) -> Any:
     for offset in range(8, 72, 8):
         state.store(made(Known.CFA, 0, -offset), 8, chance.choice(VALUES), False)
     state.changed = state.stirred = False
+    state.leaps = chance.random() < 0.5
+    state.compared = chance.choice([0, int(Effect.COMPARE), int(Effect.COMPARE_CONSTANT)])
+    state.compared_first, state.compared_second, state.compared_number = chance.randrange(16), chance.randrange(16), 9
     state.bound_register, state.bound = chance.randrange(-1, 16), 9
     if chance.random() < 0.5:
         state.copied, state.copy = chance.sample(range(16), 2)
@@ -54,6 +58,30 @@ def everything(state: Any) -> dict[str, Any]:
         found[name] = found[name].tolist()
     found["keys"], found["saved"] = found["keys"][: state.slots], found["saved"][: state.slots]
     return found
+
+
+COMPARED = ("compared", "compared_first", "compared_second", "compared_number")
+
+
+def likely_comparison(machine: Machine, chance: random.Random) -> bytes:
+    """The first bytes of what may be a comparison."""
+    if machine is AMD64:
+        prefix = chance.choice([b"", b"\x66", bytes([chance.randrange(0x40, 0x50)])])
+        opcode = chance.choice([*range(0x38, 0x3E), 0x80, 0x81, 0x83])
+        return prefix + bytes([opcode, chance.getrandbits(8) | 0x38 * (opcode >= 0x80)])
+    if machine is AARCH64:
+        word = chance.choice([0x6B00001F, 0xEB00001F, 0x7100001F, 0xF100001F, 0x6B20001F])
+        return (word | chance.getrandbits(16) << 5).to_bytes(4, "little")
+    register = chance.getrandbits(4) << 4
+    return chance.choice(
+        [
+            bytes([chance.choice([0x15, 0x19, 0x55, 0x59])]),
+            bytes([0xB9, chance.choice([0x20, 0x21, 0x30, 0x31])]),
+            bytes([0xC2, register | chance.randrange(12, 16)]),
+            bytes([0xA7, register | chance.randrange(14, 16)]),
+            b"\xe3" + chance.randbytes(4) + bytes([chance.choice([0x20, 0x21, 0x30, 0x31, 0x55, 0x59])]),
+        ]
+    )
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=str)
@@ -91,4 +119,27 @@ def test_an_instruction_in_brief_does_what_it_does(machine: Machine) -> None:
         done += 1
         assert length == one.length
         apply(other, one, 0x1000)
-        assert everything(state) == everything(other), code[:length].hex()
+        now, expected = everything(state), everything(other)
+        if one.effect in {Effect.COMPARE, Effect.COMPARE_CONSTANT}:
+            assert one.effect == Effect.COMPARE or one.signed or not state.leaps
+            for name in COMPARED:
+                expected[name] = before[name]
+        assert now == expected, code[:length].hex()
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=str)
+def test_a_comparison_in_brief_changes_the_flags(machine: Machine) -> None:
+    """Who skims over one may keep an older comparison, which counts only where flags have not changed since."""
+    from walkback.code.decoding import decode
+    from walkback.code.flags import keeps_flags
+    from walkback.proof.brief import in_brief
+
+    number, chance = MACHINES.index(machine), random.Random(f"{machine} compared")
+    one: Any = Instruction()
+    done = 0
+    while done < rounds(300, 60):
+        code = memoryview(likely_comparison(machine, chance) + chance.randbytes(12))
+        decode(number, code, 0, len(code), 0x1000, one)
+        if one.effect in {Effect.COMPARE, Effect.COMPARE_CONSTANT} and in_brief(one, number, machine.sp):
+            done += 1
+            assert not keeps_flags(number, code, 0), code[: one.length].hex()

@@ -142,3 +142,48 @@ def test_a_branch_that_cannot_be_leads_to_the_part_of_another_function(tmp_path:
     )
     found = verified("cmp $5,%edi; ja part; ret", tmp_path, ".text\n" + others.replace(";", "\n") + HEAD)
     assert (found.mismatches, found.reasons) == ([], {"doubtful-path": 10})
+
+
+COPIES = (
+    "push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; sub $16,%rsp; .cfi_def_cfa_offset 32; mov %esi,%ebx;"
+    "test %edi,%edi; je 1f; .cfi_remember_state; add $16,%rsp; .cfi_def_cfa_offset 16; pop %rbx; .cfi_restore 3;"
+    ".cfi_def_cfa_offset 8; ret; .cfi_restore_state; {before} 1: movups %xmm0,8(%rsp); {behind}"
+)
+"""A copy over a saved register, and what only that leads to."""
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "reasons"),
+    [
+        ("", "3: nop; jmp 3b", {"doubtful-path": 3}),
+        ("mov %eax,%edx; 2: nop; jmp 2b;", "3: nop; jmp 3b", {"doubtful-path": 3, "no-path": 5}),
+        ("mov %eax,%edx; 2: nop; jmp 2b;", "mov %rdi,%rax; jmp *%rax", {"indirect-jump": 10}),
+    ],
+)
+def test_what_only_a_doubtful_way_leads_to_is_assumed_for_that(
+    before: str, behind: str, reasons: dict[str, int], tmp_path: Path
+) -> None:
+    found = verified(COPIES.format(before=before, behind=behind), tmp_path)
+    assert (found.mismatches, found.reasons) == ([], reasons)
+
+
+def test_what_a_jump_to_an_unknown_place_may_lead_to_is_unknown_whatever_doubt_there_is(tmp_path: Path) -> None:
+    """As in interpreters: a label that only the jump leads to is behind a call that does not come back."""
+    found = verified(
+        "push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov (%rsi),%rax; test %edi,%edi; jne 1f;"
+        "jmp *(%rax,%rdi,8); .cfi_remember_state; 1: sub $16,%rsp; .cfi_def_cfa_offset 32; call unknown;"
+        ".cfi_restore_state; mov %rdi,%rbx; pop %rbx; .cfi_def_cfa_offset 8; .cfi_restore 3; ret",
+        tmp_path,
+    )
+    assert (found.mismatches, found.reasons) == ([], {"indirect-jump": 5})
+
+
+def test_a_function_that_begins_as_its_first_row_says_is_assumed_for_that(tmp_path: Path) -> None:
+    found = verified(
+        ".cfi_def_cfa_offset 16; mov %edi,%eax; test %eax,%eax; je 1f; push %rbx; .cfi_def_cfa_offset 24;"
+        ".cfi_offset 3,-24; mov %edi,%ebx; call unknown; .cfi_def_cfa_offset 16; .cfi_restore 3;"
+        "1: add $8,%rsp; .cfi_def_cfa_offset 8; ret",
+        tmp_path,
+    )
+    assert found.mismatches == []
+    assert found.reasons == {"no-path": 19}

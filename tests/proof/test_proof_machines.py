@@ -144,3 +144,57 @@ def test_every_load_of_aarch64_moves_its_base(load: str, place: str, tmp_path: P
     text = f"sub sp,sp,#16; .cfi_def_cfa_offset 16; str w0,[sp]; nop; {load},{place}; .cfi_def_cfa_offset 0; nop; ret"
     found = verified(text, tmp_path, HEAD.replace("@", "%"), END, peer("aarch64-as-2.44"))
     assert (found.proved, found.mismatches) == (found.bytes, [])
+
+
+def test_a_loop_that_probes_the_stack_may_compare_and_branch_in_one_instruction(tmp_path: Path) -> None:
+    """As LLVM's for s390x."""
+    text = (
+        "lgr %r0,%r15; .cfi_def_cfa_register 0; aghi %r0,-12288; .cfi_def_cfa_offset 12448; 1: aghi %r15,-4096;"
+        "cg %r0,4088(%r15); clgrjh %r15,%r0,1b; .cfi_def_cfa_register 15; aghi %r15,-552; .cfi_def_cfa_offset 13000;"
+        "aghi %r15,12840; .cfi_def_cfa_offset 160; br %r14"
+    )
+    found = verified(text, tmp_path, assembler=peer("s390x-as-2.44"))
+    assert (found.proved, found.mismatches) == (found.reached, [])
+    for loop in ("clgrjl %r15,%r0,8f; jh 1b", "clrjh %r15,%r0,1b"):  # another condition, or 32 bits
+        other = text.replace("clgrjh %r15,%r0,1b", f"cgr %r2,%r3; {loop}") + "; .cfi_def_cfa 0,13000; 8: nopr; j 8b"
+        assert verified(other, tmp_path, assembler=peer("s390x-as-2.44")).wrong
+
+
+def test_an_impossible_copy_through_vector_registers_leaves_a_doubt(tmp_path: Path) -> None:
+    """Of eight elements, in a loop that moves what is left of an array of four: it loads what was saved, too."""
+    text = (
+        "hint #25; .cfi_negate_ra_state; sub sp,sp,#96; .cfi_def_cfa_offset 96; stp x29,x30,[sp,#64];"
+        ".cfi_offset 29,-32; .cfi_offset 30,-24;"
+        "add x29,sp,#64; .cfi_def_cfa 29,32; bl g; sub x9,x29,#16; cmp x0,#8; b.lo 2f; 1: ldur q2,[x9,#8];"
+        "subs x0,x0,#8; ldur q0,[x9,#24]; stp q2,q0,[x9],#64; b.ne 1b; 2: ldp x29,x30,[sp,#64]; .cfi_restore 29;"
+        ".cfi_restore 30; .cfi_def_cfa 31,96; add sp,sp,#96; .cfi_def_cfa_offset 0; hint #29;"
+        ".cfi_negate_ra_state; ret"
+    )
+    found = verified(text, tmp_path, assembler=peer("aarch64-as-2.44"))
+    assert found.mismatches == []
+    assert set(found.reasons) == {"doubtful-path"}
+
+
+def test_a_return_address_that_is_signed_with_an_unknown_stack_pointer_is_unknown(tmp_path: Path) -> None:
+    """A function with vectors on its stack, whose length is unknown, goes on in one that signs."""
+    text = (
+        ".arch_extension sve; addvl sp,sp,#-1; .cfi_escape 0xf,0xa,0x8f,0,0x92,0x2e,0,0x38,0x1e,0x22,0x23,0; nop;"
+        "addvl sp,sp,#1; .cfi_def_cfa 31,0; b signs"
+    )
+    behind = (
+        "\n.cfi_endproc\n.size f,.-f\nsigns: .cfi_startproc; paciasp; .cfi_negate_ra_state; nop; autiasp;"
+        ".cfi_negate_ra_state; ret; .cfi_endproc;"
+    )
+    found = verified(text, tmp_path, behind=behind.replace(";", "\n"), assembler=peer("aarch64-as-2.44"))
+    assert (found.mismatches, found.reasons["cfa-value"]) == ([], 20)
+
+
+def test_a_register_that_was_lost_is_no_return_address_whatever_it_is_signed_with(tmp_path: Path) -> None:
+    text = (
+        ".arch_extension sve; hint #25; .cfi_negate_ra_state; stp x29,x30,[sp,#-16]!; .cfi_def_cfa_offset 16;"
+        ".cfi_offset 29,-16; .cfi_offset 30,-8; mov x29,sp; .cfi_def_cfa 29,16; addvl sp,sp,#-1; bl g; .cfi_restore 30;"
+        "hint #29; .cfi_negate_ra_state; nop; addvl sp,sp,#1; ldp x29,x30,[sp],#16; .cfi_def_cfa 31,0;"
+        ".cfi_restore 29; ret"
+    )
+    found = verified(text, tmp_path, assembler=peer("aarch64-as-2.44"))
+    assert {one.what for one in found.mismatches} == {"ra"}

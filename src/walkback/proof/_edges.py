@@ -97,7 +97,7 @@ class Edges(Ways):
         if self.one.effect or self.one.clobbers:
             apply(self.state, self.one, self.address)
             if self.one.effect == Effect.COMPARE or self.one.effect == Effect.COMPARE_CONSTANT:
-                self.state.compared_at = self.pos + self.one.length
+                self.state.compared_at = self.pos if flow == Flow.BRANCH else self.pos + self.one.length
             if self.state.changed:
                 if self.rows.free and self.code.machine != AMD64:  # there functions use what is below
                     self.state.drop_below()
@@ -118,7 +118,10 @@ class Edges(Ways):
             self.unit.trust = max(self.unit.trust, Trust.SOME)
             return True
         if flow == Flow.BRANCH:
-            return self.branch()
+            goes_on: cython.bint = self.branch()
+            if self.one.effect == Effect.COMPARE or self.one.effect == Effect.COMPARE_CONSTANT:
+                self.state.compared = 0  # what compares and branches says nothing to later branches
+            return goes_on
         if flow == Flow.JUMP:
             self.lead_to(self.one.target, self.unit.trust == Trust.FULL)
         elif flow == Flow.TRAP and self.code.is_wait(self.address):

@@ -7,7 +7,7 @@ if cython.compiled:
     from cython.cimports.walkback.code.effects import NONE, Condition, Effect
     from cython.cimports.walkback.proof._state import State
     from cython.cimports.walkback.proof.brief import SMALL
-    from cython.cimports.walkback.proof.packed import is_in_steps, is_on_stack, is_vague, made, moved
+    from cython.cimports.walkback.proof.packed import is_in_steps, is_lost, is_on_stack, is_vague, made, moved
     from cython.cimports.walkback.proof.values import (
         ID_MASK,
         ID_SHIFT,
@@ -23,7 +23,7 @@ else:
     from walkback.code.effects import NONE, Condition, Effect
     from walkback.proof._state import State
     from walkback.proof.brief import SMALL
-    from walkback.proof.packed import is_in_steps, is_on_stack, is_vague, made, moved
+    from walkback.proof.packed import is_in_steps, is_lost, is_on_stack, is_vague, made, moved
     from walkback.proof.values import ID_MASK, ID_SHIFT, KEY_B, KIND_MASK, NO_BOUND, OFFSET_SHIFT, OTHER_MODIFIER, Known
 
 _ALIGNMENT = cython.declare(cython.longlong, 16)
@@ -94,7 +94,10 @@ def apply(state: State, one: Instruction, address: cython.ulonglong) -> cython.i
     if effect == Effect.SIGN or effect == Effect.AUTHENTICATE:
         value = state.get(one.first)
         signature: cython.int = KEY_B if one.signed else 0
-        if state.get(one.base) != made(Known.CFA, 0, 0):
+        modifier: cython.longlong = state.get(one.base)
+        if is_vague(modifier & KIND_MASK):
+            return state.set(one.first, Known.OTHER if is_lost(value & KIND_MASK) else Known.ANY)
+        if modifier != made(Known.CFA, 0, 0):
             signature |= OTHER_MODIFIER
         plain: cython.longlong = made(Known.ENTRY, one.first, 0)
         signed: cython.longlong = made(Known.SIGNED, one.first, signature)
@@ -104,6 +107,7 @@ def apply(state: State, one: Instruction, address: cython.ulonglong) -> cython.i
     return _compare(state, one)
 
 
+_WORD = cython.declare(cython.int, 8)
 _WIDEST = cython.declare(cython.int, 16)
 """Bytes that instructions store of one register, which may also save what others have."""
 
@@ -156,7 +160,10 @@ def _access(state: State, one: Instruction) -> cython.int:
 def _access_one(state: State, one: Instruction, number: cython.int, place: cython.longlong) -> cython.int:
     if one.effect == Effect.STORE:
         return state.store(place, one.width, state.get(number), _is_pointer(state, one))
-    return state.set(number, state.load(place) if one.width >= 8 else cython.cast(cython.longlong, Known.OTHER))
+    value: cython.longlong = state.load(place) if one.width >= _WORD else cython.cast(cython.longlong, Known.OTHER)
+    if one.width > _WORD and not is_lost(value & KIND_MASK) and value != made(Known.ENTRY, number, 0):
+        value = Known.ANY  # data, unless the vector register was saved there itself
+    return state.set(number, value)
 
 
 @cython.cfunc
@@ -292,7 +299,7 @@ def _table(
 @cython.exceptval(check=False)
 def _compare(state: State, one: Instruction) -> cython.int:
     """Remember what was compared."""
-    is_of_stack: cython.bint = one.first == state.sp or one.second == state.sp
+    is_of_stack: cython.bint = (one.first == state.sp or one.second == state.sp) and one.width == _WORD
     is_kept: cython.bint = is_of_stack if one.effect == Effect.COMPARE else not one.signed
     state.compared = one.effect if is_kept else 0
     state.compared_first = one.first

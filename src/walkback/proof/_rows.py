@@ -77,8 +77,8 @@ class Rows:
         verdict: cython.int = self.judge(place)
         why: cython.int = self.claims.why
         if self.unit.assumed and verdict == Verdict.PROVED:
-            verdict = Verdict.UNKNOWN if self.unit.led_away or self.unit.is_bad else Verdict.ASSUMED
-            why = Why.INDIRECT_JUMP if self.unit.led_away else Why.BAD_CODE if self.unit.is_bad else Why.NO_PATH
+            verdict = Verdict.UNKNOWN if self.unit.is_bad else Verdict.ASSUMED
+            why = Why.BAD_CODE if self.unit.is_bad else Why.NO_PATH
         elif self.unit.assumed and verdict == Verdict.WRONG:
             verdict = Verdict.UNKNOWN
             why = Why.ASSUMPTION

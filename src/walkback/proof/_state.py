@@ -10,39 +10,21 @@ import numpy as np
 from walkback.base.bits import WORD
 
 if cython.compiled:
-    from cython.cimports.walkback.code.amd64.registers import BEHIND
-    from cython.cimports.walkback.code.effects import NONE
+    from cython.cimports.walkback.proof._registers import Registers
     from cython.cimports.walkback.proof.packed import is_vague, made
-    from cython.cimports.walkback.proof.values import (
-        ID_MASK,
-        ID_SHIFT,
-        KIND_MASK,
-        NO_BOUND,
-        OFFSET_SHIFT,
-        PLAIN_MASK,
-        REGISTERS,
-        Known,
-    )
+    from cython.cimports.walkback.proof.values import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, PLAIN_MASK, Known
 else:
-    from walkback.code.amd64.registers import BEHIND
-    from walkback.code.effects import NONE
+    from walkback.proof._registers import Registers
     from walkback.proof.packed import is_vague, made
-    from walkback.proof.values import ID_MASK, ID_SHIFT, KIND_MASK, NO_BOUND, OFFSET_SHIFT, PLAIN_MASK, REGISTERS, Known
+    from walkback.proof.values import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, PLAIN_MASK, Known
 
 _SLOTS = cython.declare(cython.int, 64)
 _SLOTS_FOR_ALL = cython.declare(cython.int, 48)
 """The rest of them is only for registers that are saved."""
 _RESERVED = cython.declare(cython.longlong, 16)
 """Bytes of a frame of s390x that functions that are called leave alone."""
-_TABLES = cython.declare(cython.int, 1024)
-_ALIGNMENTS = cython.declare(cython.int, 64)
-"""Instructions of a unit that align the stack, and have numbers of their own."""
-_RETURN = cython.declare(cython.int, 16)
-"""AMD64: the column of the return address, which the call put on the stack."""
 _NODE = cython.declare(cython.longlong, 32)
 """Bytes of the links of a node, as those of `std::map` have them."""
-_SHADOW = cython.declare(cython.int, 18)
-"""AArch64: the stack pointer of the shadow call stack, if there is one; functions put their return addresses there."""
 _PASSES = {"AMD64": 0b111_0011_0110, "AArch64": 0b1_1111_1111, "s390x": 0b111_1101}
 """The registers that pass pointers, as bits: those of arguments, of results in memory, and of outer functions."""
 _PASSED = cython.declare(cython.int, 11)
@@ -53,104 +35,36 @@ _ONE = cython.declare(cython.ulonglong, 1)
 
 @cython.final
 @cython.cclass
-class State:
+class State(Registers):
     """Registers and saved values, at the place where the walk is."""
 
     def __init__(self, machine, preserved, watched, saved=0, aligned=True):
-        self.aligned = aligned
-        self.registers = 16 if machine.name == "AMD64" else 48 if machine.name == "AArch64" else 32
-        self.named = min(self.registers, 32)
-        self.sp, self.fp, self.ra = machine.sp, machine.fp, machine.ra
-        self.entry_offset = machine.entry_sp_to_cfa
-        self.highest = 0 if self.ra == _RETURN else -self.entry_offset
-        self.return_address = made(Known.ENTRY, self.ra, 0)
+        Registers.__init__(self, machine, preserved, watched, saved, aligned)
+        self.highest = 0 if self.calls_push else -self.entry_offset
         is_saved: cython.bint = machine.sp_from_cfa != 0
         self.saved_stack = made(Known.CFA, 0, machine.sp_from_cfa) if is_saved else cython.cast(cython.longlong, -1)
-        self.signed_return = made(Known.SIGNED, self.ra, 0)
-        self.preserved, self.watched = preserved, watched
-        self.entered = preserved | saved
-        self.shadow = _SHADOW if machine.name == "AArch64" else NONE
         self.passed = _PASSES[machine.name]
-        self.values = memoryview(np.zeros(REGISTERS, np.int64))
         self.keys = memoryview(np.zeros(_SLOTS, np.int64))
         self.saved = memoryview(np.zeros(_SLOTS, np.int64))
-        self.tables = memoryview(np.zeros((_TABLES, 5), np.int64))
-        self.alignments = memoryview(np.zeros(_ALIGNMENTS, np.uint64))
         self.begin()
         self.enter()
 
-    def follow(self, highest: cython.int) -> cython.int:
-        """Follow the registers of APX too, if the code uses registers that are so high."""
-        if self.ra == _RETURN and highest >= BEHIND:
-            self.registers = BEHIND + 16
-            self.enter()
-        return 0
-
     def begin(self) -> cython.int:
         """Begin with another unit."""
-        self.table_count = self.alignment_count = 0
         self.destroyed = 0
-        return 0
-
-    def aligned_by(self, address: cython.ulonglong) -> cython.longlong:
-        """A place on the stack that the instruction at an address aligned down."""
-        number: cython.int = 0
-        with cython.boundscheck(False):
-            while number < self.alignment_count and self.alignments[number] != address:
-                number += 1
-            if number == _ALIGNMENTS:
-                return Known.STACK
-            if number == self.alignment_count:
-                self.alignments[number] = address
-                self.alignment_count += 1
-        return made(Known.ALIGNED, number, 0)
+        return Registers.begin(self)
 
     def enter(self) -> cython.int:
         """A function begins as the ABI says."""
-        register: cython.int
-        for register in range(self.registers):
-            kept: cython.bint = (self.entered >> register) & 1 or register == self.ra or register == self.shadow
-            self.values[register] = (
-                made(Known.ENTRY, register, 0) if kept else cython.cast(cython.longlong, Known.OTHER)
-            )
-        self.values[self.sp] = self.entry_stack()
+        Registers.enter(self)
         self.slots = 0
         self.lost = False
-        self.changed = self.stirred = self.may_link = True
-        self.compared = 0
-        self.compared_at = 0
-        self.bound_register = self.copied = self.copy = NONE
-        self.bound = NO_BOUND
-        if self.ra == _RETURN:
+        self.may_link = True
+        if self.calls_push:
             self.keys[0] = made(Known.CFA, 0, -8)
-            self.saved[0] = made(Known.ENTRY, _RETURN, 0)
+            self.saved[0] = self.return_address
             self.slots = 1
         return 0
-
-    def entry_stack(self) -> cython.longlong:
-        """The stack pointer as it is at the entry."""
-        return made(Known.CFA, 0, -self.entry_offset)
-
-    def set(self, register: cython.int, value: cython.longlong) -> cython.int:
-        """Give a register a value."""
-        if register == self.bound_register:
-            self.bound_register = NONE
-        if register == self.copied or register == self.copy:
-            self.copied = self.copy = NONE
-        if 0 <= register < self.registers:
-            with cython.boundscheck(False):
-                if self.values[register] != value:
-                    self.values[register] = value
-                    if (self.watched >> register) & 1:
-                        self.changed = self.stirred = True
-        return 0
-
-    def get(self, register: cython.int) -> cython.longlong:
-        """The value of a register; of none it is no value of the entry."""
-        if 0 <= register < self.registers:
-            with cython.boundscheck(False):
-                return self.values[register]
-        return Known.OTHER
 
     def is_followed(self, place: cython.longlong) -> cython.bint:
         """Whether values are kept that are stored at a place: on the stack, or on the shadow stack."""
@@ -172,22 +86,6 @@ class State:
         if is_vague(kind):
             return Known.ANY
         return Known.OTHER
-
-    def give(self, register: cython.int, other: cython.int, value: cython.longlong) -> cython.int:
-        """Give a register what another has, or its lower half; what was found out of the other is true of it."""
-        bounded: cython.bint = self.bound_register == other
-        self.set(register, value)
-        if bounded:
-            self.bound_register = register
-        self.copied, self.copy = other, register
-        return 0
-
-    def is_bounded(self, register: cython.int) -> cython.bint:
-        """Whether it was compared with the bound, or is the copy of a register that was, or was copied to it."""
-        if self.bound_register == register:
-            return True
-        other: cython.int = self.copied if register == self.copy else self.copy
-        return other >= 0 and self.bound_register == other and (register == self.copy or register == self.copied)
 
     def store(
         self, place: cython.longlong, width: cython.int, value: cython.longlong, through: cython.bint
@@ -280,7 +178,7 @@ class State:
             self.drop_rings()
         if kind != Known.CFA and kind != Known.ALIGNED:
             return 0
-        own: cython.longlong = 0 if self.ra == _RETURN else self.entry_offset
+        own: cython.longlong = 0 if self.calls_push else self.entry_offset
         distance: cython.longlong
         with cython.boundscheck(False):
             while i < self.slots:
@@ -360,46 +258,6 @@ class State:
             self.saved[slot] = self.saved[self.slots]
         self.changed = self.stirred = True
         return 0
-
-    def forget_registers(self, mask: cython.ulonglong) -> cython.int:
-        """Forget what is known of the bounds and copies of registers."""
-        if self.bound_register >= 0 and (mask >> self.bound_register) & 1:
-            self.bound_register = NONE
-        if self.copied >= 0 and ((mask >> self.copied) | (mask >> self.copy)) & 1:
-            self.copied = self.copy = NONE
-        return 0
-
-    def clobber(self, mask: cython.ulonglong) -> cython.int:
-        """Registers get values that nothing is known of; a stack pointer is still one."""
-        register: cython.int = 0
-        self.forget_registers(mask)
-        with cython.boundscheck(False):
-            while mask and register < self.registers:
-                if mask & 1 and self.values[register] != Known.OTHER:
-                    self.values[register] = Known.STACK if register == self.sp else Known.OTHER
-                    if (self.watched >> register) & 1:
-                        self.changed = self.stirred = True
-                mask >>= 1
-                register += 1
-        return 0
-
-    def is_return_address(self, register: cython.int) -> cython.bint:
-        """Whether a register has the return address of the function."""
-        with cython.boundscheck(False):
-            value: cython.longlong = self.values[register]
-        return value == self.return_address or value & PLAIN_MASK == self.signed_return
-
-    def moved_return(self) -> cython.bint:
-        """Whether the return address is in a register that calls need not keep."""
-        register: cython.int = 0
-        left: cython.ulonglong = ~self.preserved
-        with cython.boundscheck(False):
-            while register < self.registers:
-                if left & 1 and self.is_return_address(register):
-                    return True
-                left >>= 1
-                register += 1
-        return False
 
     def call(self, changed: cython.ulonglong, broken: cython.ulonglong, is_odd: cython.bint) -> cython.int:
         """A call came back: what it may change, by the ABI and by its code, is something else.

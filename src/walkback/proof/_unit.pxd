@@ -48,6 +48,7 @@ cdef class Unit:
     cdef unsigned char[::1] what
     cdef unsigned char[::1] first_verdict
     cdef unsigned char[::1] first_what
+    cdef unsigned char[::1] first_assumed
     # Blocks
     cdef long long[::1] block_place
     cdef long long[::1] block_state
@@ -80,6 +81,7 @@ cdef class Unit:
     cdef long long wrong_places(self) noexcept nogil
     cdef int note_verdicts(self) noexcept nogil
     cdef int weigh_verdicts(self) noexcept nogil
+    cdef int doubt_assumed(self) noexcept nogil
     cdef int enqueue(self, Py_ssize_t block) noexcept nogil
     cdef Py_ssize_t next(self) noexcept nogil
     cdef Py_ssize_t start_block(self, long long place) except -1 nogil

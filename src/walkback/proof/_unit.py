@@ -65,6 +65,7 @@ class Unit:
             self.what = memoryview(np.zeros(size, np.uint8))
             self.first_verdict = memoryview(np.zeros(size, np.uint8))
             self.first_what = memoryview(np.zeros(size, np.uint8))
+            self.first_assumed = memoryview(np.zeros(size, np.uint8))
         return 0
 
     def room_for_members(self) -> cython.int:
@@ -309,21 +310,42 @@ class Unit:
             for i in range(cython.cast(cython.Py_ssize_t, self.total)):
                 self.first_verdict[i] = self.verdict[i] if self.owner[i] else Verdict.NOT_REACHED
                 self.first_what[i] = self.what[i]
+                self.first_assumed[i] = self.owner[i] != 0 and self.block_assumed[self.owner[i] - 1] != 0
         return 0
 
     def weigh_verdicts(self) -> cython.int:
-        """What was proved, and is not any more, is assumed; all others are what they were."""
+        """What was proved, and is not any more, is assumed; all others are what they were.
+
+        What nothing led to is assumed for a doubtful path if only such a path leads there.
+        """
         i: cython.Py_ssize_t
         with cython.boundscheck(False):
             for i in range(cython.cast(cython.Py_ssize_t, self.total)):
-                if self.first_verdict[i] == Verdict.PROVED and self.verdict[i] != Verdict.PROVED:
-                    self.verdict[i] = Verdict.ASSUMED
-                    self.what[i] = Why.DOUBTFUL_PATH
-                    continue
-                self.verdict[i] = self.first_verdict[i]
-                self.what[i] = self.first_what[i]
-                if self.first_verdict[i] == Verdict.NOT_REACHED:
+                verdict: cython.int = self.first_verdict[i]
+                why: cython.int = self.first_what[i]
+                if verdict == Verdict.PROVED and self.verdict[i] != Verdict.PROVED:
+                    verdict = Verdict.ASSUMED
+                    why = Why.DOUBTFUL_PATH
+                elif verdict == Verdict.ASSUMED and self.first_assumed[i]:
+                    if not self.block_assumed[self.owner[i] - 1]:
+                        why = Why.DOUBTFUL_PATH
+                elif verdict == Verdict.NOT_REACHED:
                     self.owner[i] = 0
+                self.verdict[i] = cython.cast(cython.uchar, verdict)
+                self.what[i] = cython.cast(cython.uchar, why)
+        return 0
+
+    def doubt_assumed(self) -> cython.int:
+        """A jump to an unknown place may be what leads to code that nothing else leads to."""
+        i: cython.Py_ssize_t
+        if not self.led_away:
+            return 0
+        with cython.boundscheck(False):
+            for i in range(cython.cast(cython.Py_ssize_t, self.total)):
+                if self.owner[i] and self.block_assumed[self.owner[i] - 1]:
+                    if self.verdict[i] == Verdict.ASSUMED and self.what[i] == Why.NO_PATH:
+                        self.verdict[i] = Verdict.UNKNOWN
+                        self.what[i] = Why.INDIRECT_JUMP
         return 0
 
     def take_up(self, block: cython.Py_ssize_t) -> cython.int:

@@ -1,32 +1,17 @@
 # The C face of the walk, for what sums it up.
 
-from walkback.proof._code cimport Code
-from walkback.proof._edges cimport Edges
-from walkback.proof._rows cimport Rows
-from walkback.proof._state cimport State
-from walkback.proof._unit cimport Unit
+from walkback.proof._blocks cimport Blocks
 
-cdef class Walk:
-    cdef Code code
-    cdef State state
-    cdef Unit unit
-    cdef Rows rows
-    cdef Edges edges
+cdef class Walk(Blocks):
     # Of the ranges of the table
     cdef const unsigned int[::1] block
-    cdef const unsigned char[::1] is_entry
     cdef const unsigned char[::1] is_stub
     cdef const unsigned char[::1] is_unprovable
     cdef const unsigned long long[::1] stubs
-    cdef long long steps
     # How many of the ways that were put off are decided, how many were tried, and how many entries are only supposed
     cdef Py_ssize_t decided
     cdef Py_ssize_t tried
     cdef Py_ssize_t supposed
-    # Whether there is no table, and rules are to be found
-    cdef bint free
-    # Whether the unit asks the kernel for something
-    cdef bint asks
     # Whether ranges that nothing calls are entered as their first rows say
     cdef bint otherwise
 
@@ -37,14 +22,6 @@ cdef class Walk:
     cdef int begin(self) except -1 nogil
     cdef int begin_at_last(self, long long place) except -1 nogil
     cdef int begin_stubs(self, Py_ssize_t member) except -1 nogil
-    cdef bint settle(self) except -1 nogil
-    cdef int walk(self, Py_ssize_t block) except -1 nogil
-    cdef bint is_doubtful(self, long long place, long long behind, unsigned long long lost) noexcept nogil
-    cdef bint is_between(self, long long place) noexcept nogil
-    cdef bint may_begin_function(self, long long place) noexcept nogil
-    cdef int fall(self) except -1 nogil
-    cdef int read(self, long long place) noexcept nogil
-    cdef int go_on(self, long long at, long long place) except -1 nogil
     cdef bint decide_doubts(self) except -1 nogil
     cdef bint take_fitting(self) except -1 nogil
     cdef bint suppose_entry(self) except -1 nogil

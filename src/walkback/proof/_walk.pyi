@@ -1,10 +1,11 @@
 from walkback.base.arrays import I64, U64
+from walkback.proof._blocks import Blocks
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code
 from walkback.proof._state import State
 from walkback.proof.ranges import Ranges
 
-class Walk:
+class Walk(Blocks):
     def __init__(
         self,
         code: Code,

@@ -4,6 +4,10 @@ Such an instruction goes on behind itself and gives at most one register a value
 does not follow those of one or two registers, the sources, either. If it accesses memory, the source must be no place
 on the stack. From the lowest bit on: the parity of the address, what it does, the source, the
 register that changes, and the length. The stack pointer stands for none.
+
+Comparisons without the stack pointer are noted, too. One that is skimmed over leaves an older comparison in the state;
+that does no harm, as `Code.keeps` refuses a comparison if another instruction has changed the flags since. One with a
+constant may be the bound of an index, and is decoded in full where the unit has jumps to addresses that it reads.
 """
 
 import cython
@@ -17,7 +21,10 @@ from walkback.proof.values import KIND_MASK, Known
 
 DOES_MASK = 6
 COPIES = 2
-"""A register, or its lower half: what was compared with a bound is so in both."""
+"""A register, or its lower half: what was compared with a bound is so in both.
+
+Where no register changes, it compares with a constant.
+"""
 READS = 4
 """The register that changes is a source as well."""
 ACCESSES = 6
@@ -104,11 +111,16 @@ def in_brief(one: Instruction, machine: cython.int, none: cython.int) -> cython.
     elif effect == Effect.CONSTANT:
         if one.offset >= SMALL or one.offset <= -SMALL:
             return 0
+    elif effect == Effect.COMPARE or effect == Effect.COMPARE_CONSTANT:
+        if one.first == none or one.second == none:
+            return 0
+        changed = none
+        does = COPIES if effect == Effect.COMPARE_CONSTANT and not one.signed else 0
     elif effect != Effect.LOAD_TABLE or one.index >= 0 or one.second >= 0:
         return 0
     if machine == AMD64 and (changed > 15 or source > 15):
         return 0  # the registers of APX have larger numbers than there is room for
-    if changed < 0 or source == none or (changed == none and (effect != Effect.STORE and effect != Effect.NOTHING)):
+    if changed < 0 or source == none or (changed == none and one.changes()):
         return 0
     bits: cython.int = register_bits(machine)
     source = none if source < 0 else source
@@ -176,7 +188,10 @@ def skim(state: State, brief: cython.uint, machine: cython.int) -> cython.int:
     elif value != Known.OTHER or (does == READS and value_of(state, changed) != Known.OTHER):
         return 0
     if does == COPIES:
-        state.give(changed, source, value)
+        if changed != state.sp:
+            state.give(changed, source, value)
+        elif state.leaps:
+            return 0
     elif changed != state.sp:
         state.set(changed, Known.OTHER)
     return length_of(brief, machine)

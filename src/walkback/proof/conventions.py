@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from walkback.base.arch import MACHINES, Machine
-from walkback.base.arrays import I64, U64
+from walkback.base.arrays import I64, U64, is_one_of
 from walkback.code._listing import COLUMNS, listing
 from walkback.code.effects import Flow
 from walkback.proof.image import Image
+from walkback.proof.numbering import KEPT
 from walkback.proof.ranges import Units
-from walkback.proof.registers import KEPT
 from walkback.proof.values import Verdict
 
 _FLOW = COLUMNS.index("flow")
@@ -28,7 +28,10 @@ _FEW = 16
 def returning_changed(runs: U64, units: Units, image: Image, machine: Machine) -> I64:
     """The ranges, with their parts, in which what is wrong about such a register ends with a return."""
     registers = [register for register in KEPT[machine] if register not in {machine.fp, machine.sp, machine.ra}]
-    wrong = runs[(runs[:, 3] == Verdict.WRONG) & np.isin(runs[:, 4], registers)][:_MOST]
+    wrong = runs[is_one_of(runs[:, 3], Verdict.WRONG)]
+    wrong = wrong[is_one_of(wrong[:, 4], *registers)][:_MOST]
+    if len(wrong) < _FEW:
+        return np.zeros(0, np.int64)
     places = image.places(wrong[:, 1], wrong[:, 2].astype(np.int64))
     number = MACHINES.index(machine)
     returns = np.array(

@@ -173,7 +173,7 @@ def among_others(seen: U16) -> Bools:
     jumps = ~returns & ((seen & Seen.JUMPS) != 0)
     more = np.concatenate(([0], np.cumsum(jumps.astype(np.int64) - returns)))
     number = np.arange(len(seen))
-    found: Bools = more[(number + _NEAR).clip(max=len(seen))] > more[(number - _NEAR).clip(min=0)]
+    found: Bools = more[np.minimum(number + _NEAR, len(seen))] > more[np.maximum(number - _NEAR, 0)]
     return found
 
 
@@ -181,7 +181,7 @@ def _through_stubs(calls: U64, stubs: U64) -> U64:
     """The calls of entries of the procedure linkage table for functions of this file, as calls of these."""
     if not len(stubs):
         return calls[:0]
-    row = np.searchsorted(stubs[:, 0], calls[:, 1]).clip(max=len(stubs) - 1)
+    row = np.minimum(np.searchsorted(stubs[:, 0], calls[:, 1]), len(stubs) - 1)
     is_stub = stubs[row, 0] == calls[:, 1]
     found: U64 = calls[is_stub]
     found[:, 1] = stubs[row[is_stub], 1]

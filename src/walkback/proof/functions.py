@@ -8,21 +8,21 @@ from __future__ import annotations
 import numpy as np
 
 from walkback.base.arch import AARCH64
-from walkback.base.arrays import I64, U64, Bools, are_among, distinct, ranked
+from walkback.base.arrays import I64, U64, Bools, are_among, distinct, is_one_of, ranked
 from walkback.base.dataclass import dataclass
 from walkback.elf import ElfFile, layout, loaded_addresses
 from walkback.elf.dynamic import dynamic_entries
+from walkback.elf.stubs import loaded_words
 from walkback.proof._code import Code
 from walkback.proof._scan import Scan, bits_at, scan
 from walkback.proof._starts import beginnings
 from walkback.proof.entries import pointers
 from walkback.proof.image import Image
 from walkback.proof.known import KnownCode
+from walkback.proof.numbering import KEPT
 from walkback.proof.patched import mark_ways
 from walkback.proof.prove import Prover
 from walkback.proof.ranges import Pieces
-from walkback.proof.registers import KEPT
-from walkback.symbols.plt import loaded_words
 
 _ENTRY = 64
 """Bytes of the code that a program begins with."""
@@ -55,7 +55,7 @@ class Stretches:
         edges = distinct(np.concatenate((self.start, self.end, start, end)))
         low, high = edges[:-1], edges[1:]
         last = np.searchsorted(start, low, "right") - 1
-        covered = (last >= 0) & (end[last.clip(min=0)] > low) if len(start) else np.zeros(len(low), np.bool_)
+        covered = (last >= 0) & (end[np.maximum(last, 0)] > low) if len(start) else np.zeros(len(low), np.bool_)
         left = self.holds(low) & ~covered
         return Stretches(low[left], high[left])
 
@@ -69,7 +69,7 @@ class Stretches:
         if not len(self.start):
             return np.zeros(len(addresses), np.bool_)
         number = np.searchsorted(self.start, addresses, "right") - 1
-        found: Bools = (number >= 0) & (addresses < self.end[number.clip(min=0)])
+        found: Bools = (number >= 0) & (addresses < self.end[np.maximum(number, 0)])
         return found
 
     def cut(self, places: U64) -> tuple[U64, I64]:
@@ -199,7 +199,7 @@ def _called_from_outside(prover: Prover, code: Code, pieces: Pieces) -> U64:
         for pos, size, address in zip(entry.pos.tolist(), entry.size.tolist(), entry.start.tolist(), strict=True):
             named = loaded_words(prover.image.data[pos : pos + size], address, 0, 0)[1]
     found = [_addresses(prover.image, seen.taken), words.value[are_among(words.place, named)]]
-    for number in np.flatnonzero(np.isin(elf.sections["type"], _ARRAYS)).tolist():
+    for number in np.flatnonzero(is_one_of(elf.sections["type"], *_ARRAYS)).tolist():
         contents = np.frombuffer(elf.section_data(number), np.uint8).copy()
         words.write(contents, int(elf.sections["addr"][number]), elf.byteorder)
         kind = "<u8" if elf.byteorder == "little" else ">u8"

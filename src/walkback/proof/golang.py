@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +12,11 @@ from walkback.base.arch import AARCH64, S390X, Machine
 from walkback.base.arrays import U8, U64, Bools
 from walkback.base.errors import WalkbackError
 from walkback.elf import ElfFile
-from walkback.gopclntab.decoding import FunctionTable
-from walkback.gopclntab.files import go_source
+from walkback.elf.golang import is_go
 from walkback.proof.silent import GO_AGAIN, GO_SILENT
+
+if TYPE_CHECKING:
+    from walkback.gopclntab.decoding import FunctionTable
 
 _KEPT_BELOW = 8
 """Bytes below the stack pointer that functions of Go on AArch64 leave to their callers: a frame pointer is there."""
@@ -26,8 +29,11 @@ class GoFunctions:
         self._machine = machine
         self._functions: FunctionTable | None = None
         with contextlib.suppress(WalkbackError):
-            source = go_source(elf)
-            self._functions = None if source is None else source.functions
+            if not elf.is_relocatable and is_go(elf):
+                from walkback.gopclntab.files import go_source
+
+                source = go_source(elf)
+                self._functions = None if source is None else source.functions
 
     @property
     def silent(self) -> U64:

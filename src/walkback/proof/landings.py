@@ -25,7 +25,7 @@ def landings(elf: ElfFile, image: Image, sources: Iterable[FrameSource]) -> U64:
     for source in sources:
         fdes = source.frames.fdes
         for index, some, area in _areas(elf, source):
-            data = elf.section_data(index)
+            data = elf.section_data(index, keep=False)
             start = image.addresses(fdes.start[some], source.frames.code_section[some])
             found.append(_landings.read(data, int(elf.sections["addr"][index]), big, start, area))
     rows = np.concatenate(found)[:, 1:]
@@ -61,13 +61,14 @@ def _areas(elf: ElfFile, source: FrameSource) -> Iterator[tuple[int, I64, U64]]:
     if not elf.is_relocatable:
         some = np.flatnonzero(fdes.lsda)
         for index in elf.sections_named(_AREAS):
-            yield index, some, fdes.lsda[some]
+            if (fdes.lsda[some] - elf.sections["addr"][index] < elf.sections["size"][index]).any():
+                yield index, some, fdes.lsda[some]
     elif source.index is not None:
         relocations = relocations_for(elf, source.index)
         targets = relocations.targets(elf)
         place = relocations.table["offset"].astype(np.int64)
         number = np.searchsorted(fdes.position, place, "right") - 1
-        behind = (number >= 0) & (place > fdes.start_field[number.clip(min=0)]) if len(fdes.position) else number > 0
+        behind = (number >= 0) & (place > fdes.start_field[np.maximum(number, 0)]) if len(fdes.position) else number > 0
         for index in distinct(targets["section"][behind]).tolist():
             if 0 < index < len(elf.sections) and elf.section_name(index).startswith(_AREAS):
                 chosen = behind & (targets["section"] == index)

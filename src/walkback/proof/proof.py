@@ -128,7 +128,7 @@ class Proof:
         claims = np.zeros(len(sets), np.bool_)
         undefined = (sets.target == self.machine.ra) & (sets.base == UNDEFINED)
         claims[np.searchsorted(sets.first, np.flatnonzero(undefined), "right") - 1] = True
-        last = (ranges.first_row + ranges.rows - 1).clip(min=0)
+        last = np.maximum(ranges.first_row + ranges.rows - 1, 0)
         return (ranges.rows > 0) & claims[ranges.row_claims[last]] if len(last) else np.zeros(0, np.bool_)
 
     def range_of(self, address: int) -> int:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
 from walkback.base.arch import S390X, Machine
-from walkback.base.arrays import I16, I64, U8, U32, Bools, Numbers, distinct
+from walkback.base.arrays import I16, I64, U8, U32, Bools, Numbers, distinct, is_one_of
 from walkback.base.dataclass import dataclass
 from walkback.dwarf.expressions import block_at, chain, part_of, value
 from walkback.dwarf.files import FrameSource
 from walkback.dwarf.others import SideTable, side_table
 from walkback.dwarf.rulewords import KIND_MASK, OFFSET_SHIFT, RuleKind
-from walkback.proof.registers import KEPT, NOBODY, followed, in_dwarf
+from walkback.proof.numbering import KEPT, NOBODY, followed, in_dwarf
 from walkback.proof.values import (
     CFA_BASE,
     CFA_TARGET,
@@ -27,7 +28,7 @@ from walkback.proof.values import (
     Why,
 )
 from walkback.proof.values import OFFSET_SHIFT as VALUE_SHIFT
-from walkback.table.rule import Part, PartKind
+from walkback.table.rule import Part, PartKind, of_kind
 from walkback.table.table import UnwindTable
 
 _FAR = 1 << 38
@@ -84,17 +85,17 @@ class ClaimSets:
         """
         offset, target = self.offset[:, 0], self.target.astype(np.int64)
         near = (offset >= -_FAR) & (offset < _FAR)
-        is_signed = (self.signed == Signature.YES) | (self.signed == Signature.YES_BY_B)
+        is_signed = is_one_of(self.signed, Signature.YES, Signature.YES_BY_B)
         plain = near & ~is_signed & (target != machine.sp) & (self.offset[:, 1:] == 0).all(axis=1)
         is_cfa = plain & (target == CFA_TARGET) & (self.base >= 0) & (self.base < REGISTERS) & (self.depth == 0)
         plain &= (target >= 0) & (target < REGISTERS)
         is_kept = plain & (self.base == UNCHANGED) & (self.depth == 0) & (offset == 0)
         is_saved = plain & (self.base == CFA_BASE) & (self.depth == 1)
-        entry = (target << ID_SHIFT) + Known.ENTRY
+        entry = (target << ID_SHIFT) + int(Known.ENTRY)
         form = np.where(is_saved, IN_SLOT, np.where(is_cfa | is_kept, IN_REGISTER, 0))
         form[self.base == UNDEFINED] = NOTHING
-        wanted = np.where(is_cfa, -offset * (1 << VALUE_SHIFT) + Known.CFA, entry)
-        place = np.where(is_saved, offset * (1 << VALUE_SHIFT) + Known.CFA, np.where(is_cfa, self.base, target))
+        wanted = np.where(is_cfa, -offset * (1 << VALUE_SHIFT) + int(Known.CFA), entry)
+        place = np.where(is_saved, offset * (1 << VALUE_SHIFT) + int(Known.CFA), np.where(is_cfa, self.base, target))
         return np.stack((form, place, wanted, np.zeros(len(form), np.int64)), axis=1)
 
     def saved(self) -> int:
@@ -150,7 +151,7 @@ def claim_sets(table: UnwindTable, source: FrameSource | None = None, careless: 
     )
     keys, numbered = _numbered(_together(table.row_rule, columns))
     rules = table.rules.tolist()
-    blocks = [[_bare(CFA_TARGET, INEXPRESSIBLE, int(Why.SIGNAL_FRAME))], [], *stacks]
+    blocks: list[Sequence[Entry]] = [[_bare(CFA_TARGET, INEXPRESSIBLE, int(Why.SIGNAL_FRAME))], [], *stacks]
     signal, nothing, first_stack = range(3)
     block_of: dict[tuple[int, int, int, int], int] = {}
     chosen: list[tuple[int, int, int]] = []
@@ -240,14 +241,14 @@ def _numbered(keys: I64) -> tuple[I64, U32]:
 def _expressions(table: UnwindTable, source: FrameSource | None) -> tuple[list[Entry | None], I64 | None]:
     """Claims on the CFA by expressions that the table has no place for, and which of them each row has; 0 is none."""
     found: list[Entry | None] = [None]
-    is_lost = table.rules["cfa"]["kind"] == PartKind.INEXPRESSIBLE
+    is_lost = of_kind(table.rules["cfa"], PartKind.INEXPRESSIBLE)
     if source is None or not is_lost.any():
         return found, None
     frames = source.frames
     row_word = np.zeros(len(frames.row_rule), np.int64)
     words = frames.rule_words[frames.row_rule, 0]
     lost = is_lost[table.row_rule[: len(words)]]
-    lost &= (words & np.uint64(KIND_MASK)) == RuleKind.EXPRESSION
+    lost &= is_one_of(words & np.uint64(KIND_MASK), RuleKind.EXPRESSION)
     for word in distinct(words[lost]).tolist():
         result = chain(block_at(frames.data, word >> OFFSET_SHIFT), frames.byteorder)
         if result is not None and 1 < len(result[1]) <= _LOADS:
@@ -266,14 +267,14 @@ def _saved_stacks(table: UnwindTable, source: FrameSource | None) -> tuple[list[
     frames = source.frames
     row_stack = np.zeros(len(frames.row_rule), np.int64)
     words = frames.rule_words[frames.row_rule, 3]
-    saved = (words & np.uint64(KIND_MASK)) == RuleKind.AT_CFA
+    saved = is_one_of(words & np.uint64(KIND_MASK), RuleKind.AT_CFA)
     for word in distinct(words[saved]).view(np.int64).tolist():
         row_stack[np.flatnonzero(saved & (words.view(np.int64) == word))] = len(found)
         found.append([(table.machine.sp, CFA_BASE, 1, word >> OFFSET_SHIFT, 0, 0, 0)])
     return found, row_stack
 
 
-def _as_arrays(blocks: list[list[Entry]], chosen: Sequence[tuple[int, ...]], row_set: U32) -> ClaimSets:
+def _as_arrays(blocks: Sequence[Sequence[Entry]], chosen: Sequence[tuple[int, ...]], row_set: U32) -> ClaimSets:
     """Sets that consist of the blocks chosen for each."""
     every = np.array([entry for block in blocks for entry in block], np.int64).reshape(-1, 7)
     size = np.array([len(block) for block in blocks], np.int64)
@@ -293,19 +294,20 @@ def _as_arrays(blocks: list[list[Entry]], chosen: Sequence[tuple[int, ...]], row
     )
 
 
+@lru_cache(1 << 12)
 def _of_rule(
     rule: tuple[_Part, _Part, _Part, int], other_cfa: Entry | None, is_by_b: int, machine: Machine
-) -> list[Entry]:
+) -> tuple[Entry, ...]:
     """The claims on the CFA, which may be another than the rule has, the return address and the frame pointer."""
     cfa, ra, fp, signed = rule
     if ra[0] == PartKind.UNDEFINED:  # nobody walks on from here
         bare = [_bare(target, UNDEFINED) for target in (CFA_TARGET, machine.ra, machine.fp)]
-        return bare if other_cfa is None else [other_cfa, *bare[1:]]
-    return [
+        return tuple(bare) if other_cfa is None else (other_cfa, *bare[1:])
+    return (
         _entry(machine, CFA_TARGET, *cfa) if other_cfa is None else other_cfa,
         (*_entry(machine, machine.ra, *ra)[:6], int(Signature.YES_BY_B) if signed and is_by_b else signed),
         _entry(machine, machine.fp, *fp),
-    ]
+    )
 
 
 def _kept(others: list[Entry], machine: Machine, otherwise: int) -> list[Entry]:
@@ -316,7 +318,7 @@ def _kept(others: list[Entry], machine: Machine, otherwise: int) -> list[Entry]:
     return kept + saved
 
 
-def _without_kept(entries: list[Entry], machine: Machine) -> list[Entry]:
+def _without_kept(entries: Sequence[Entry], machine: Machine) -> list[Entry]:
     """A set without the claims that a register is unchanged."""
     return [entry for entry in entries if entry[0] in {CFA_TARGET, machine.ra} or entry[1] != UNCHANGED]
 
@@ -325,6 +327,7 @@ def _bare(target: int, base: int, why: int = 0) -> Entry:
     return (target, base, 0, why, 0, 0, 0)
 
 
+@lru_cache(1 << 12)
 def _entry(machine: Machine, target: int, kind: int, register: int, offset: int) -> Entry:
     """One claim."""
     if kind == PartKind.UNCHANGED:

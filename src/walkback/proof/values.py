@@ -187,9 +187,9 @@ class Why(IntEnum):
     """Of `assumed`: nothing leads to this code, nor can a jump that `verify` did not follow. It agrees with the table
     if the table is right where the code begins."""
     DOUBTFUL_PATH = 16
-    """Of `assumed`: the rule is wrong on a path that control may never take. It leads here from a call that may not
-    return, from a call that may not throw to its landing pad, past the bounds of a jump table, from a copy of a size
-    that does not occur, or from another function. On all other paths the rule is right."""
+    """Of `assumed`: only a path that control may never take leads here, or the rule is wrong on such a path and right
+    on all others. Such a path comes from a call that may not return, from a call that may not throw to its landing pad,
+    past the bounds of a jump table, from a copy of a size that does not occur, or from another function."""
     OVERLAP = 17
     """Another function of the table begins within this one. From there on, unwinders find no rule of this one."""
 

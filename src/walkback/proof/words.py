@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from walkback.base.arch import AARCH64, Machine
 from walkback.base.dataclass import dataclass
-from walkback.proof.registers import in_dwarf
+from walkback.proof.numbering import in_dwarf
 from walkback.proof.sets import SIGNED, SIGNED_BY_B
 from walkback.proof.values import CFA_TARGET, ID_MASK, ID_SHIFT, KEY_B, KIND_MASK, OFFSET_SHIFT, OTHER_MODIFIER, Known
 from walkback.table.rule import Part, PartKind
