@@ -10,7 +10,7 @@ FACES := $(call LISTED,FACES)
 TESTS ?= tests
 PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal
 
-.PHONY: install demo lint lint-scripts test test-compiled test-interpreted test-whole test-lowest test-pythons test-all test-long soak bench bench-long speed pictures drawings wheel docs man peers clean
+.PHONY: install demo lint lint-scripts test test-compiled test-interpreted test-whole test-lowest test-pythons test-all test-long soak bench bench-long speed pictures drawings wheel docs man peers corpus clean
 
 install: .venv/installed
 
@@ -85,29 +85,36 @@ test-whole: peers test-interpreted test-compiled
 	rm -rf $@
 	$(BIN)/python setup.py --quiet sdist --dist-dir $@
 
-# All tests with the oldest dependencies that pyproject.toml allows, compiled with them from the source distribution.
+# All tests with the oldest dependencies that pyproject.toml allows, compiled with them from the source distribution. While
+# one waits, for a service or for a program to stop, another can run.
 test-lowest: .venv-lowest/installed
-	WALKBACK_COMPILED=required .venv-lowest/bin/pytest --numprocesses auto --dist worksteal $(TESTS)
+	WALKBACK_COMPILED=required .venv-lowest/bin/pytest --numprocesses $$(($$(nproc) + 1)) --dist worksteal $(TESTS)
 
 .venv-lowest/installed: tools/lowest.txt .cache/sdist
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --upgrade pip
-	PIP_CONSTRAINT=tools/lowest.txt PIP_BUILD_CONSTRAINT=tools/lowest.txt .venv-lowest/bin/python -m pip install --quiet .cache/sdist/*.tar.gz --group dev --group cloud
+	WALKBACK_CFLAGS="-O1 -g0" PIP_CONSTRAINT=tools/lowest.txt PIP_BUILD_CONSTRAINT=tools/lowest.txt .venv-lowest/bin/python -m pip install --quiet .cache/sdist/*.tar.gz --group dev --group cloud
 	touch $@
+
+# The files of real assemblers and linkers that tests compare on; the first test that wants them would make them, too.
+corpus: install peers
+	$(BIN)/python tests/corpus.py
 
 # Verbs and formats with the newest dependencies, on each newer Python that `make peers` brings.
 test-pythons: peers .cache/sdist
 	$(BIN)/python tools/pythons.py
 
-# What a change must pass besides `make test`, which runs with the newest dependencies.
+# What a change must pass besides `make test`, which runs with the newest dependencies: of each test's parameters, a
+# third.
 # What is installed comes first, one after the other; then what keeps one processor busy goes side by side.
 test-all: export WALKBACK_PEERS = required
+test-all: export WALKBACK_TESTS = change
 test-all: .venv/node .venv/cloud .venv/docs tools/js/node_modules/installed install
-	$(MAKE) --no-print-directory --jobs 2 --output-sync lint peers docs
+	$(MAKE) --no-print-directory --jobs 2 --output-sync lint peers docs corpus
 	$(MAKE) --no-print-directory test-interpreted-peers test-lowest test-pythons
 
 # What takes too long for every change.
-test-long: install peers docs test-interpreted
+test-long: install peers docs test-whole
 	WALKBACK_TESTS=long WALKBACK_PEERS=required $(BIN)/pytest $(TESTS)
 
 soak: install

@@ -5,7 +5,7 @@
 The older ones are compiled first; without any, it is the one in `bench/reference`. Of each run the time on the
 processor counts, as other work on the machine changes it least, and of commands the peak of their memory, too. A
 measure fails if enough pairs of runs have a ratio above 1.15, by a sign test at one per cent: one slow run is no
-reason. `--json` writes all ratios, `--page` draws them.
+reason. It is done after four pairs if none has a ratio above 1.1. `--json` writes all ratios, `--page` draws them.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ from trees import built, commit
 
 LIMIT = 1.15
 CHANCE = 0.01
-ROUNDS, MOST_ROUNDS = 7, 19
-"""The fewest that can fail a measure, and as many as one gets that seems to."""
+FIRST_ROUNDS, ROUNDS, MOST_ROUNDS = 4, 7, 19
+"""Pairs after which a clearly good measure is done; the fewest that can fail one; the most that a doubtful one gets."""
+DOUBTFUL = 1.1
 REFERENCE = Path(__file__).with_name("reference")
 
 
@@ -66,6 +67,12 @@ class Compared:
     def is_worse(self) -> bool:
         """Whether it fails."""
         return self.chance < CHANCE
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether more pairs could show that it fails; of fewer pairs than can fail it the worst one counts."""
+        worst = self.ratio if len(self.ratios) >= ROUNDS else self.ratios[-1]
+        return worst > DOUBTFUL and not self.is_worse
 
     def line(self) -> str:
         """For people."""
@@ -131,11 +138,12 @@ def _measure(one: Measure, trees: dict[str, Path], found: dict[str, list[Compare
         for name, tree in every:
             runs[name].append(_run(one, tree))
         every.reverse()
-        if len(runs[None]) >= ROUNDS:
-            now = {name: _compared(one, runs[None], runs[name]) for name in trees if name in runs}
-            doubtful = any(ratio.ratio > 1.1 and not ratio.is_worse for rows in now.values() for ratio in rows)
-            if not doubtful or len(runs[None]) >= MOST_ROUNDS:
-                break
+        rounds = len(runs[None])
+        if rounds < FIRST_ROUNDS:
+            continue
+        now = {name: _compared(one, runs[None], runs[name]) for name in trees if name in runs}
+        if rounds >= MOST_ROUNDS or not any(row.is_doubtful for rows in now.values() for row in rows):
+            break
     for revision, figures in now.items():
         found[revision] += figures
         for row in figures:

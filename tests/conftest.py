@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -13,6 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, settings, strategies
 
 import selection
 from effort import QUICK
@@ -70,6 +72,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     has = [item.get_closest_marker("kernel" if asked else "inside") is not None for item in items]
     config.hook.pytest_deselected(items=[item for item, marked in zip(items, has, strict=True) if marked != asked])
     items[:] = [item for item, marked in zip(items, has, strict=True) if marked == asked]
+
+
+@settings(max_examples=1, database=None)
+@given(strategies.none())
+def begin_to_choose(_: None) -> None:
+    """Let Hypothesis make its generator: it looks for what refers to that, and finds nothing among frozen objects."""
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from looking through thousands of tests again and again."""
+    begin_to_choose()
+    gc.collect()
+    gc.freeze()
 
 
 def is_compiled(name: str) -> bool:

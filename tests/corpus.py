@@ -282,3 +282,7 @@ def gas_object(text: str, *, arch: str = "amd64", version: str = "new") -> Path:
             assert done.returncode == 0, done.stderr
             output.rename(path)
     return path
+
+
+if __name__ == "__main__":
+    folder_of_corpus()

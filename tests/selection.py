@@ -2,13 +2,16 @@
 
 WALKBACK_TESTS=quick (`make test`) leaves out the comparisons with peers and what is marked `whole`, runs a test that
 has many parameters with some of them, and runs interpreted only what `always.toml` lists for kernels;
-WALKBACK_TESTS=smoke (`make test-pythons`) runs the verbs and formats of `always.toml`; WALKBACK_TESTS=long
-(`make test-long`) runs what is marked `long`; otherwise all but that runs.
+WALKBACK_TESTS=change (`make test-all`) runs a test that has parameters with a third of them, each revision with the
+next third, and does a third of what repeats itself; WALKBACK_TESTS=smoke (`make test-pythons`) runs the verbs and
+formats of `always.toml`; WALKBACK_TESTS=long (`make test-long`) runs what is marked `long`; otherwise all but that
+runs.
 What a quick run must not lose stands in `always.toml`: it fails if any of that was not run and passed.
 """
 
 from __future__ import annotations
 
+import subprocess
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -42,6 +45,8 @@ def choose(config: pytest.Config, items: list[pytest.Item]) -> None:
     chosen = [item for item in items if is_chosen(item, interpreted)]
     if effort.QUICK:
         chosen = sample(chosen)
+    elif effort.ASKED == "change":
+        chosen = shared_out(chosen)
     kept = set(chosen)
     others = [item for item in items if item not in kept]
     config.stash[LEFT_OUT] = len(others)
@@ -49,13 +54,30 @@ def choose(config: pytest.Config, items: list[pytest.Item]) -> None:
     items[:] = chosen
 
 
-def sample(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Some items of each test that has many, from its first to its last; all of what is never left out."""
+def by_test(items: list[pytest.Item]) -> dict[str, list[pytest.Item]]:
+    """The items of each test."""
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return tests
+
+
+def shared_out(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Of each test the items for this revision, one at least; all of what is never left out."""
+    command = ["git", "-C", str(TESTS), "rev-list", "--count", "HEAD"]
+    counted = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    revision = int(counted or 0)
     kept = set()
-    for name, found in tests.items():
+    for name, found in by_test(items).items():
+        first = revision % min(effort.SHARE, len(found))
+        kept.update(found if is_listed(name, *always().values()) else found[first :: effort.SHARE])
+    return [item for item in items if item in kept]
+
+
+def sample(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Some items of each test that has many, from its first to its last; all of what is never left out."""
+    kept = set()
+    for name, found in by_test(items).items():
         if len(found) <= SAMPLED or is_listed(name, *always().values()):
             kept.update(found)
         else:

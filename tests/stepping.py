@@ -21,8 +21,8 @@ from walkback.elf import ElfFile, layout
 from walkback.elf.golang import is_go
 from walkback.proof.fromcode import table_of_code
 from walkback.proof.functions import undescribed_code
+from walkback.proof.numbering import KEPT
 from walkback.proof.prove import Prover
-from walkback.proof.registers import KEPT
 from walkback.proof.values import CFA_TARGET, UNDEFINED, Verdict
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from walkback.sframe.dump import View, gnu, json, llvm, readable
 from walkback.sframe.files import Source, read
 from walkback.sframe.lookup import find
 
-COUNT = rounds(2000, quick=1000)
+COUNT = rounds(1000, quick=500)
 LONGEST = 5.0
 """Seconds of the processor that one file of a few kilobytes may take; it takes milliseconds."""
 MOST_MEMORY = 100_000

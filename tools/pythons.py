@@ -39,7 +39,7 @@ def install(python: str | Path, folder: Path, *what: str | Path) -> None:
     subprocess.run(command, check=True)
 
 
-def prepare(version: str) -> Path:
+def prepare(version: str, source: Path) -> Path:
     """Make a Python's folder anew; return its command."""
     folder = CACHE / version
     shutil.rmtree(folder, ignore_errors=True)
@@ -56,9 +56,18 @@ def prepare(version: str) -> Path:
     headers = peers.PEERS / f"python{version}" / "usr/include"
     # Everything but Python's headers stays that of the compiler.
     os.environ["CFLAGS"] = f"-I{headers}/python{version} -idirafter {headers}"
-    [source] = (ROOT / ".cache" / "sdist").glob("*.tar.gz")
+    os.environ["WALKBACK_CFLAGS"] = "-O0 -g0"
     install(python, folder, "--no-build-isolation", "--no-deps", source)
     return python
+
+
+def unpacked() -> Path:
+    """The source distribution, unpacked once: all Pythons compile the C that was generated for the first."""
+    [packed] = (ROOT / ".cache" / "sdist").glob("*.tar.gz")
+    shutil.rmtree(CACHE / "source", ignore_errors=True)
+    shutil.unpack_archive(packed, CACHE / "source", filter="data")
+    [source] = (CACHE / "source").iterdir()
+    return source
 
 
 def smoke() -> list[str]:
@@ -72,8 +81,9 @@ def main() -> int:
     if not peers.PYTHONS or not (peers.PEERS / f"python{peers.PYTHONS[0]}").is_dir():
         print("pythons: none here; `make peers` brings them")
         return 0
+    source = unpacked()
     for version in peers.PYTHONS:
-        command = [prepare(version), "-m", "pytest", "--numprocesses", "auto", *smoke()]
+        command = [prepare(version, source), "-m", "pytest", "--numprocesses", "auto", "--dist", "worksteal", *smoke()]
         environment = os.environ | {"WALKBACK_TESTS": "smoke", "WALKBACK_COMPILED": "required"}
         print(f"pythons: {version}", flush=True)
         done = subprocess.run(command, cwd=ROOT, env=environment, check=False)

@@ -344,7 +344,7 @@ def test_hostile_cores_are_read_or_refused(machine: str, byteorder: ByteOrder) -
     data = rich_core(byteorder, machine).build()
     draw = random.Random(5)
     refused = []
-    for _ in range(rounds(1500, quick=150)):
+    for _ in range(rounds(700, quick=150)):
         damaged = bytearray(data)
         for _ in range(draw.choice((1, 1, 2, 5))):
             place, width = draw.randrange(16, len(data) - 8), draw.choice((1, 1, 4, 8))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cbf.plaincbf import BrokenError, read, shortest_size, write_as_swift, write_somehow
-from effort import QUICK, rounds
+from effort import QUICK, SHARE, rounds
 from walkback.base.errors import BacktraceError, InexpressibleError
 from walkback.cbf.backtraces import Backtraces
 from walkback.cbf.checking import check
@@ -22,12 +22,12 @@ from walkback.cbf.layout import FrameCode
 pytestmark = pytest.mark.kernel
 NAMES = {kind: kind.name.lower() for kind in FrameCode}
 KINDS = {name: kind for kind, name in NAMES.items()}
-BATCH = 1_000 if QUICK else 5_000
+BATCH = 1_000 if QUICK else 5_000 // SHARE
 
 
 def batches(interpreted: bool) -> int:
-    """Batches of each kind and word: in the long run millions of sequences, in the whole one hundreds of thousands."""
-    return rounds(1 if interpreted else 8, quick=1, share=1000)
+    """Batches of each kind and word: in a soak millions of sequences, in the whole run a hundred thousand."""
+    return rounds(1 if interpreted else 4, quick=1, share=1000)
 
 
 def address(rng: random.Random, word: int, near: int) -> int:

@@ -179,7 +179,7 @@ def test_code_that_ends_within_an_instruction() -> None:
 
 @pytest.mark.kernel
 def test_any_bytes() -> None:
-    data = random.Random(1).randbytes(rounds(1 << 16, 1 << 12))
+    data = random.Random(1).randbytes(4 * rounds(1 << 14, 1 << 10))
     rows = listing(AARCH64, data, (1 << 64) - 4)
     assert len(rows) * 4 == len(data)
     assert (rows[:, 0] == 4).all()
@@ -205,7 +205,7 @@ def program_words() -> npt.NDArray[np.uint32]:
 
 def random_words() -> npt.NDArray[np.uint32]:
     """Words from everywhere, as many of each of the groups that the bits 28 to 25 make."""
-    count = rounds(1 << 17, 1 << 12)
+    count = rounds(1 << 16, 1 << 12)
     words = np.random.default_rng(5).integers(0, 1 << 32, count, np.uint32)
     groups = (np.arange(count, dtype=np.uint32) % 16 << 25).astype(np.uint32)
     return (words & np.uint32(0xFFFFFFFF ^ 15 << 25) | groups).astype(np.uint32)

@@ -176,7 +176,7 @@ def test_damaged_sections(interpreted: bool) -> None:
     whole = [one.bytes() for one in bases]
     for builder in bases:  # what Python and NumPy keep from the first time is not counted
         ask_everything(builder.bytes(), AMD64, **options_of(builder))
-    for number in range(rounds(160 if interpreted else 1500, quick=16 if interpreted else 500)):
+    for number in range(rounds(100 if interpreted else 800, quick=16 if interpreted else 300)):
         chance = random.Random(f"cfi {number}")
         which = chance.randrange(len(bases))
         data = damage(chance, whole[which], whole)
@@ -359,7 +359,7 @@ def test_sound_files_are_sound() -> None:
 def test_damaged_files(interpreted: bool) -> None:
     bases = files()
     answers = 0
-    count = rounds(100 if interpreted else 2000, quick=20 if interpreted else 500)
+    count = rounds(100 if interpreted else 1000, quick=20 if interpreted else 300)
     for number in range(count):
         chance = random.Random(f"cfi file {number}")
         data = damage(chance, chance.choice(bases), bases)

@@ -16,7 +16,7 @@ import pytest
 from live.subjects import HERE, running, states, threads
 from waiting import PATIENCE, eventually
 
-KILLS = int(os.environ.get("WALKBACK_KILLS", "0")) or 10
+KILLS = int(os.environ.get("WALKBACK_KILLS", "0")) or 6
 SAMPLES = int(os.environ.get("WALKBACK_SAMPLES", "0")) or 800
 WALKBACK = (sys.executable, "-m", "walkback", "stack")
 

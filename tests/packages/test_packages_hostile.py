@@ -15,7 +15,7 @@ from effort import rounds
 from packed import ELF, WHEEL, ar_of, deb_of, link, rpm_of, run, write, zip_of
 from walkback.packages.walk import Again, Broken, FoundFile, elf_files_in
 
-ROUNDS = rounds(300, quick=30, share=10)
+ROUNDS = rounds(150, quick=30, share=10)
 FILES = {"usr/bin/a": ELF + b"program" * 30, "usr/lib/b": ELF, "text": b"text" * 50}
 LINKS = {"usr/lib/z": "usr/bin/a"}
 NUMBERS = [b"\0", b"\xff", b"\x7f", b"\x80", b"9", b"0", b" ", b"f", b"\xff" * 4, b"\xff" * 8, bytes(8), b"7" * 11]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import perfbuilder as pb
-from effort import QUICK, rounds
+from effort import QUICK, SHARE, rounds
 from perfbuilder import Attr, Builder
 from walkback.base.arch import ByteOrder
 from walkback.base.errors import WalkbackError
@@ -59,7 +59,7 @@ def test_cut_at_every_place(tmp_path: Path, interpreted: bool) -> None:
     whole, ends = 0, []
     for record in builder.records:
         ends.append(begin + len(record) + (ends[-1] - begin if ends else 0))
-    for size in range(0, len(contents), 137 if QUICK else 37 if interpreted else 5):
+    for size in range(0, len(contents), 137 if QUICK else 37 if interpreted else 5 * SHARE):
         try:
             recording, whole = read_file(contents[:size], path)
         except WalkbackError:
@@ -76,7 +76,7 @@ def test_a_pipe_cut_at_every_place(interpreted: bool) -> None:
     while borders[-1] < len(contents):
         at = borders[-1] + 6
         borders.append(borders[-1] + int.from_bytes(contents[at : at + 2], "little"))
-    for size in range(0, len(contents), 301 if QUICK else 101 if interpreted else 7):
+    for size in range(0, len(contents), 301 if QUICK else 101 if interpreted else 7 * SHARE):
         try:
             recording, _ = read(contents[:size])
         except WalkbackError:
@@ -89,7 +89,7 @@ def test_a_pipe_cut_at_every_place(interpreted: bool) -> None:
 def test_any_damage(byteorder: ByteOrder, form: str, tmp_path: Path, interpreted: bool) -> None:
     contents = getattr(small(byteorder), form)()
     chance = random.Random(form + byteorder)
-    for _ in range(rounds(100 if interpreted else 1500, quick=25 if interpreted else 250, share=50)):
+    for _ in range(rounds(100 if interpreted else 700, quick=25 if interpreted else 250, share=50)):
         damaged = bytearray(contents)
         for _ in range(chance.choice((1, 1, 3, 10))):
             place = chance.randrange(len(damaged))

@@ -248,7 +248,7 @@ def test_converted_bytes_are_sorted_where_they_will_be_loaded(
     assert piece.section.sorted
 
 
-@settings(max_examples=examples(250), deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(parts=pieces(ANYWHERE, most=3), data=st.data())
 def test_damaged_sections_are_refused_or_linked(folder: Path, parts: list[Piece], data: st.DataObject) -> None:
     names = []
@@ -296,7 +296,7 @@ def samples() -> dict[str, list[bytes]]:
 
 
 @pytest.mark.peers
-@settings(max_examples=examples(250), deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(data=st.data())
 def test_damaged_files_are_refused_or_rewritten(
     samples: dict[str, list[bytes]], folder: Path, data: st.DataObject

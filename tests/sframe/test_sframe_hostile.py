@@ -203,7 +203,7 @@ def test_damaged_sections(address: int, interpreted: bool) -> None:
     for data in bases:  # what Python and NumPy keep from the first time is not counted
         ask_everything(data, address)
         dump_everything(data, address)
-    count = rounds(150 if interpreted else 2000, quick=20 if interpreted else 600)
+    count = rounds(100 if interpreted else 1000, quick=20 if interpreted else 300)
     for number in range(count):
         seed = f"{address}/{number}"
         data = damage(random.Random(seed), bases)

@@ -217,7 +217,7 @@ def test_many_at_once_with_a_service_that_fails(proxy: Proxy, tmp_path: Path) ->
         *(start(compact, proxy.environment, tmp_path / f"c{n}", url, until, settled) for n in range(2)),
         start(weights, proxy.environment, tmp_path / "reader", url, send, until),
     ]
-    names = [[f"w{writer}-{n}" for n in range(8)] for writer in range(4)]
+    names = [[f"w{writer}-{n}" for n in range(5)] for writer in range(4)]
     pipes = [WAYS.Pipe(duplex=False) for _ in names]
     writers = [
         start(append, proxy.environment, tmp_path / its[0], url, its, said, settled)
@@ -225,7 +225,7 @@ def test_many_at_once_with_a_service_that_fails(proxy: Proxy, tmp_path: Path) ->
     ]
     acknowledged: list[str] = []
     seen: list[Any] = []
-    end = time.monotonic() + 15
+    end = time.monotonic() + 8
     while any(writer.is_alive() for writer in writers) or time.monotonic() < end:
         time.sleep(0.1)
         acknowledged += [here.recv() for here, _ in pipes if here.poll()]

@@ -19,7 +19,7 @@ from walkback.base.errors import UnreadableError
 from walkback.store import layout
 from walkback.store.store import Store
 
-COUNT = rounds(50, quick=5, share=20)
+COUNT = rounds(25, quick=5, share=20)
 SOME = [(NOON, named("leaf", "main"), 1), (NOON + 5, named("main"), 2), (NOON + HOUR, named("other", "main"), 3)]
 
 

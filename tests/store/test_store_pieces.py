@@ -58,7 +58,7 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.mark.usefixtures("small")
 def test_answers_are_those_of_the_samples(store: Store, samples: list[Sample], workers: LocalWorkers) -> None:
     chance = random.Random(9)
-    for turn in range(12):
+    for turn in range(6):
         since, until = sorted(MIDNIGHT + chance.randrange(DAYS * 24) * HOUR for _ in range(2))
         asked: dict[str, Any] = {"since": since, "until": until} if turn else {}
         chosen = [one for one in samples if not turn or since <= one.time < until]

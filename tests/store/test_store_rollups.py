@@ -22,7 +22,7 @@ DAY = 24 * HOUR
 MIDNIGHT = NOON // DAY * DAY
 DAYS = 12
 """From 24 November on, so that two months have some."""
-COUNT = rounds(80, quick=15, share=40)
+COUNT = rounds(40, quick=15, share=40)
 
 
 def rollups(store: Store) -> dict[str, Rollup]:

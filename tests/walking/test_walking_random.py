@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cfibuilder import CfiBuilder, cfa
-from effort import QUICK, examples
+from effort import IS_WHOLE, examples
 from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
 from walkback.dwarf.files import frame_sources
 from walkback.elf.file import ElfFile
@@ -198,7 +198,7 @@ def test_random_tables_and_stacks_are_walked_as_by_a_plain_walker(
         assert same_stacks(stacks, again.walk(samples_of(threads), [space]))
 
     run()
-    if not interpreted and not QUICK:
+    if not interpreted and IS_WHOLE:
         assert longest > 6, longest
         wanted = {"COMPLETE", "UNREADABLE", "NO_TABLE", "UNKNOWN_REGISTER", "NOT_CODE"}
         assert wanted <= set(seen), seen
