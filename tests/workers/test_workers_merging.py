@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from pathlib import Path
 
 import pytest
 
 from walkback import UnreadableError
-from walkback.workers.executors import DaskWorkers, LocalWorkers, SharingWorkers
+from walkback.workers.executors import DaskWorkers, LocalWorkers, Loss, SharingWorkers
 from walkback.workers.merging import merged_answers
 from workers.cluster import Cluster
 from workers.tasks import Numbers, added, counted, dying, failing
@@ -73,5 +75,26 @@ def test_a_scheduler_that_ends_is_an_error(tmp_path: Path) -> None:
             threading.Timer(0.5, own.scheduler.kill).start()
             with pytest.raises(UnreadableError, match="there are no workers any more: the scheduler has ended"):
                 merged_answers(workers, failing, pieces(200)[1:], added)
+    finally:
+        own.close()
+
+
+@pytest.mark.parametrize("shares", [True, False])
+def test_a_scheduler_may_end_while_work_is_submitted(shares: bool, tmp_path: Path) -> None:
+    """Then the client looks through what was submitted."""
+    pytest.importorskip("distributed")
+    own = Cluster(tmp_path, 1)
+    try:
+        with DaskWorkers(own.address) as workers:
+            submit = workers.submit if shares else workers.executor().submit
+            running = submit(time.sleep, 20)
+            submitted = [submit(pow, 3, number) for number in range(1000)]
+            own.scheduler.kill()
+            deadline = time.monotonic() + 60
+            while not running.done() and time.monotonic() < deadline:
+                submitted.append(submit(pow, 3, len(submitted)))
+            with pytest.raises((CancelledError, OSError)) as lost:
+                running.result(timeout=0)
+            assert workers.loss(lost.value) is Loss.ALL
     finally:
         own.close()

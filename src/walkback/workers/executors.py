@@ -14,7 +14,7 @@ import threading
 import time
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar
 
 from walkback.base.errors import ArgumentError, UnreadableError
 from walkback.base.interrupts import result
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from walkback.workers.pool import Pool
 
+T = TypeVar("T")
+P = ParamSpec("P")
 _PRELOADED = ["walkback.surveys.work", "walkback.store.pieces", "walkback.store.compact", "walkback.store.check"]
 """Modules with work; each process has them when it starts."""
 _COUNTED_EVERY = 2.0
@@ -246,7 +248,7 @@ class DaskWorkers(_Closing):
             self._client.status = "closed"  # else it waits for that when it is let go of
             raise UnreadableError(f"no scheduler of Dask answers: {one_line(error)}", file=address or "''") from None
         self._threads, self._counted = 0, -_COUNTED_EVERY
-        self._executor: Executor = self._client.get_executor(pure=False)
+        self._executor = _InLoop(self._client)
 
     def executor(self) -> Executor:
         """Always the same."""
@@ -264,7 +266,7 @@ class DaskWorkers(_Closing):
 
     def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Have something done; what comes of it stays with the workers, and is made again if its worker is lost."""
-        there = self._client.submit(work, *arguments, pure=False)
+        there = _in_loop(self._client, self._client.submit, work, *arguments, pure=False)
         loop, found = self._client.loop, Future[Any]()
 
         def pass_on(_: object) -> None:
@@ -300,3 +302,27 @@ class DaskWorkers(_Closing):
         with contextlib.suppress(OSError, TimeoutError):
             self._executor.shutdown(wait=False)
             self._client.close()
+
+
+class _InLoop(Executor):
+    """Takes work in the thread of a client's loop."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._executor: Executor = client.get_executor(pure=False)
+
+    def submit(self, work: Callable[P, T], /, *arguments: P.args, **named: P.kwargs) -> Future[T]:
+        future: Future[T] = _in_loop(self._client, self._executor.submit, work, *arguments, **named)
+        return future
+
+    def shutdown(self, wait: bool = True, **_: Any) -> None:
+        self._executor.shutdown(wait)
+
+
+def _in_loop(client: Any, submit: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """Submit something where a client that loses its scheduler looks through all that was submitted."""
+
+    async def submitted() -> Any:
+        return submit(*arguments, **named)
+
+    return client.sync(submitted)
