@@ -154,13 +154,14 @@ def test_the_kernel_walks_by_frame_pointers_where_nothing_is_copied(tmp_path: Pa
 
 @needs_events
 def test_the_time_that_threads_sleep(tmp_path: Path) -> None:
-    done = run("record", "--off-cpu", "--format", "folded", "--", built(tmp_path, SLEEPS))
+    program, begin = built(tmp_path, SLEEPS), time.monotonic()
+    done = run("record", "--off-cpu", "--format", "folded", "--", program)
+    whole = 1e9 * (time.monotonic() - begin)  # a busy machine may wake them later
     assert done.returncode == 0
     stacks = folded(done)
     longs, shorts = weight_in(stacks, "longs"), weight_in(stacks, "shorts")
-    # A busy machine may wake them later.
-    assert 0.8e9 <= longs < 3e9
-    assert 0.4e9 <= shorts < 3e9
+    assert 0.8e9 <= longs <= whole
+    assert 0.4e9 <= shorts <= whole
     assert weight_in(stacks, "main") > longs / 2  # it begins to wait a little later
 
 
@@ -190,8 +191,8 @@ def test_the_time_that_the_threads_of_the_machine_sleep(tmp_path: Path) -> None:
     # A busy machine loses some, and then the recorder says so.
     assert b"lost" in said or where["longs"] >= 0.8e9
     assert b"lost" in said or where["shorts"] >= 0.4e9
-    assert where["longs"] < 3e9
-    assert where["shorts"] < 3e9
+    assert where["longs"] <= whole
+    assert where["shorts"] <= whole
     assert where["ended"] == 0
     assert 0.8e9 <= max(away.values()) <= whole
 
