@@ -58,6 +58,17 @@ def test_what_is_pushed_for_a_call_is_not_saved(tmp_path: Path) -> None:
     assert found == {"odd": "NOT_ENTERED", "known": ENTERED}
 
 
+def test_what_is_kept_in_the_frame_of_the_caller_is_not_saved(tmp_path: Path) -> None:
+    """A part of a function, which has its own frame there."""
+    bodies = {
+        "odd": "mov %rbx, 16(%rsp); mov %rdi, %rbx; call abort",
+        "part": "mov %rbx, 16(%rsp); mov %rdi, %rbx; call eight; mov 16(%rsp), %rbx; jmp elsewhere",
+        "known": "push %rbx; mov %rdi, %rbx; call eight; pop %rbx; jmp elsewhere",
+    }
+    found = described(built(tmp_path, functions(**bodies)))
+    assert found == {"odd": "NOT_ENTERED", "part": "NOT_ENTERED", "known": ENTERED}
+
+
 @pytest.mark.parametrize("name", ["run.cold", "run.isra.0.cold", "run.part.0", "run.cold.3"])
 def test_the_symbol_of_a_part_shows_nothing(name: str, tmp_path: Path) -> None:
     elf = built(tmp_path, functions(**{name: "push %rbx; mov %rdi, %rbx; call abort"}))

@@ -5,10 +5,13 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from codetables import table_of
 from walkback.elf import ElfFile
+from walkback.proof._found import Found
+from walkback.proof.findings import Findings
 from walkback.table.rule import PartKind
 from walkback.table.table import UnwindTable
 
@@ -129,6 +132,49 @@ leaf: ret
     assert rule_at(table, places["pad"]) is None
 
 
+def test_parts_of_functions_that_stand_behind_another_are_not_judged_with_it(tmp_path: Path) -> None:
+    """As compilers put what is seldom run, in one place for many functions."""
+    elf, places = program(
+        tmp_path,
+        CALLED.format("both")
+        + """
+both:
+    call one
+    call other
+    call odd
+    ret
+one:
+    push %rbx
+    test %edi, %edi
+    jne part_of_one
+back: pop %rbx
+    ret
+other:
+    sub $24, %rsp
+    test %edi, %edi
+    jne part_of_other
+    add $24, %rsp
+    ret
+odd:
+    pop %rax
+    pop %rcx
+    jmp *%rax
+part_of_one:
+    call leaf
+    jmp back
+part_of_other:
+    push %rdi
+    call leaf
+    hlt
+leaf: ret
+""",
+    )
+    table = table_of(elf)
+    assert rule_at(table, places["odd"]) is None
+    assert rule_at(table, places["part_of_one"]) == "CFA = rsp+16, RA = *(CFA-8), FP unchanged"
+    assert rule_at(table, places["part_of_other"]) == "CFA = rsp+32, RA = *(CFA-8), FP unchanged"
+
+
 def test_tables_of_jumps_that_stand_one_behind_the_other(tmp_path: Path) -> None:
     """The first has no bound in the code; it ends where the second one begins, whose entries lead to other frames."""
     elf, places = program(
@@ -160,3 +206,24 @@ table_of_two: .quad case_of_two, case_of_two
     table = table_of(elf)
     assert rule_at(table, places["case_of_one"]) == "CFA = rsp+16, RA = *(CFA-8), FP unchanged"
     assert rule_at(table, places["case_of_two"]) == "CFA = rsp+24, RA = *(CFA-8), FP unchanged"
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_the_first_row_of_a_range_comes_behind_the_end_of_the_one_in_front(rounds: int) -> None:
+    """Whichever was walked first, and in whichever round."""
+    in_front, behind = [[0, 0x10, 1, 1, 0], [0, 0x20, 0, 0, 0]], [[1, 0x20, 1, 1, 1]]
+    found = Findings(np.array([0x18, 0x20], np.uint64))
+    if rounds == 1:
+        found.add(found_rows([*behind, *in_front]), np.array([-1, -1]))
+    else:
+        found.add(found_rows([*behind]), np.array([-1, -1]))
+        found.add(found_rows([*in_front]), np.array([-1, 1]))
+    row, has_rule = found.last_rows()
+    assert has_rule.tolist() == [True, True]
+    assert row[0] != row[1]
+
+
+def found_rows(rows: list[list[int]]) -> Found:
+    """What a walk through two ranges found."""
+    none, places = np.zeros((0, 3), np.uint64), np.zeros(2, np.uint64)
+    return Found(np.array(rows, np.uint64), np.zeros(2, np.uint16), none[:, :2], none, places, places.copy())

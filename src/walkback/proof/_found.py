@@ -17,11 +17,12 @@ if cython.compiled:
     from cython.cimports.walkback.proof._along import Along
     from cython.cimports.walkback.proof._walk import Walk
     from cython.cimports.walkback.proof.brief import accessed, changes, skim
-    from cython.cimports.walkback.proof.packed import is_on_stack, made
+    from cython.cimports.walkback.proof.packed import is_on_stack, made, moved
     from cython.cimports.walkback.proof.shown import (
         cfa_word,
         in_frame,
         is_as_entered,
+        is_callers,
         is_passed,
         loses,
         not_as_entered,
@@ -38,11 +39,12 @@ else:
     from walkback.proof._along import Along
     from walkback.proof._walk import Walk
     from walkback.proof.brief import accessed, changes, skim
-    from walkback.proof.packed import is_on_stack, made
+    from walkback.proof.packed import is_on_stack, made, moved
     from walkback.proof.shown import (
         cfa_word,
         in_frame,
         is_as_entered,
+        is_callers,
         is_passed,
         loses,
         not_as_entered,
@@ -245,7 +247,7 @@ def _follow_range(
         expected = place + max(walk.unit.length[place], 1)
         if is_passed(walk.state, walk.edges.one.base):
             seen[root] |= Seen.FOLLOWS
-        lost = not_as_entered(walk.state, walk.edges.one.changes()) if walk.edges.one.effect == Effect.LOAD else 0
+        lost = not_as_entered(walk.state, walk.edges.one.changes()) if _loads_own(walk) else 0
         if not _ends(walk.edges.one.flow):  # else a block ends here, and the next has a state of its own
             walk.edges.step()
         if lost and lost != not_as_entered(walk.state, lost):
@@ -261,6 +263,18 @@ def _follow_range(
     if along.is_passed_more():
         seen[number] |= Seen.GOES_THROUGH
     return 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _loads_own(walk: Walk) -> cython.bint:
+    """Whether an instruction loads from a place that is not in the caller's frame."""
+    base: cython.int = walk.edges.one.base
+    if walk.edges.one.effect != Effect.LOAD:
+        return False
+    return base < 0 or not is_callers(moved(walk.state.get(base), walk.edges.one.offset))
 
 
 @cython.cfunc

@@ -19,8 +19,8 @@ from walkback.proof.functions import Starts
 from walkback.proof.known import KnownCode
 from walkback.proof.prove import Prover, kept_by_calls
 from walkback.proof.ranges import Ranges, Units, together
-from walkback.proof.sets import no_claims
-from walkback.proof.values import UNCALLED, Seen
+from walkback.proof.sets import ClaimSets, no_claims
+from walkback.proof.values import UNCALLED, Seen, Way
 from walkback.proof.walks import Walks
 from walkback.table.table import UnwindTable
 
@@ -54,6 +54,7 @@ class Finder:
         Others are only if nothing leads to them. Those `within` functions begin no others.
         """
         self._prover, self._sure, self._within = prover, starts.sure, starts.within
+        self._unnamed = starts.others[~starts.pointed]
         self._findings = Findings(starts.others)
         start, end = (column[prover.image.executable != 0] for column in (prover.image.start, prover.image.end))
         linked = len(start) > 0 and not prover.elf.is_relocatable
@@ -62,10 +63,23 @@ class Finder:
         self._last: _Round | None = None
         self._seen: Scan | None = None
         self._parts = np.zeros(0, np.uint64)
+        self._supposed = self._parts
+        """Parts that nothing shows yet; to functions others jump, too."""
         self.ways = np.zeros((0, 3), np.uint64)
         """How control leaves the ranges, as the last look at them saw it: rows of a range, an address, and a `Way`."""
         self.framed = np.zeros(0, np.uint64)
         """Addresses that control goes to from other ranges, with more on the stack than a call leaves there."""
+
+    def jumped_to(self, table: UnwindTable) -> U64:
+        """Where code begins within ranges that only others jump to: parts of functions, which compilers put elsewhere.
+
+        Those of one place belong to many functions, which would be walked together as long as these are one range.
+        """
+        ranges, _, _ = self._look(table)
+        places = self.ways[self.ways[:, 2] == Way.JUMP, 1]
+        self._supposed = distinct(places[are_among(places, self._unnamed) & ~are_among(places, ranges.start)])
+        self._parts = self._supposed
+        return self._supposed
 
     def found(self, table: UnwindTable) -> tuple[Ranges, Findings]:
         """What the code of ranges without rules shows.
@@ -73,11 +87,7 @@ class Finder:
         Units that are as they were are not walked again, unless more is known by now of the functions that they call.
         """
         prover = self._prover
-        sets = no_claims(len(table.row_offset))
-        ranges = prover.ranges(table, sets)
-        ranges.is_entry[:] = np.where(are_among(ranges.start, self._sure), 1, UNCALLED)
-        names = prover.names_of_careless(table)
-        known, self.ways, self._seen = prover.look_at(table, ranges, sets, names, self._seen)
+        ranges, sets, known = self._look(table)
         ranges.is_entry[are_among(ranges.start, self._parts)] = 0
         if len(self._within):  # as if something jumped there
             places = prover.image.places(self._within, np.ones(len(self._within), np.int64))
@@ -96,14 +106,32 @@ class Finder:
             found = self._walked(walks, ranges, units, known)
             self.framed = distinct(np.append(self.framed, framed := walks.led_to()))
             parts = parts_among(prover.elf, ranges, framed) & (ranges.is_entry != 0)
-            if not parts.any():
+            functions = self._functions(ranges, found)
+            if not (parts | functions).any():
                 break
-            ranges.is_entry[parts] = 0
-            self._parts = distinct(np.append(self._parts, ranges.start[parts]))
+            ranges.is_entry[parts], ranges.is_entry[functions] = 0, UNCALLED
+            kept = self._parts[~are_among(self._parts, ranges.start[functions])]
+            self._parts = distinct(np.append(kept, ranges.start[parts]))
         else:
             found.seen[parts] |= np.uint16(Seen.COMPLEX)
         found.seen[self._by_thunks(ranges, found)] |= np.uint16(Seen.RETURNS)
         return ranges, found
+
+    def _functions(self, ranges: Ranges, found: Findings) -> Bools:
+        """Which of the supposed parts are functions: others jump to them with the stack as it was at their entry."""
+        supposed, self._supposed = self._supposed, self._supposed[:0]
+        if not len(supposed):
+            return np.zeros(len(ranges.start), np.bool_)
+        return are_among(ranges.start, supposed[are_among(supposed, distinct(found.tails()[:, 1]))])
+
+    def _look(self, table: UnwindTable) -> tuple[Ranges, ClaimSets, KnownCode]:
+        """The ranges, without claims, and what a first look at their code finds."""
+        prover, sets = self._prover, no_claims(len(table.row_offset))
+        ranges = prover.ranges(table, sets)
+        ranges.is_entry[:] = np.where(are_among(ranges.start, self._sure), 1, UNCALLED)
+        names = prover.names_of_careless(table)
+        known, self.ways, self._seen = prover.look_at(table, ranges, sets, names, self._seen)
+        return ranges, sets, known
 
     def _by_thunks(self, ranges: Ranges, found: Findings) -> I64:
         """Ranges that return by a jump to a function which does nothing else, as Linux does for AMD64."""

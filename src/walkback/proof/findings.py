@@ -34,10 +34,13 @@ class _Part:
 
     @cached_property
     def _by_address(self) -> tuple[U64, I64, Bools]:
-        """The rows by address: that, the range, and whether there is a rule."""
-        address = self.rows[:, 1].copy()
-        order = np.argsort(address, kind="stable")
-        return address[order], self.rows[:, 0][order].astype(np.int64), self.rows[:, 3][order] != 0
+        """The rows by address: that, the range, and whether there is a rule.
+
+        Where one range ends and the next begins, the row of the next comes behind.
+        """
+        address, of_range = self.rows[:, 1], self.rows[:, 0].astype(np.int64)
+        order = np.lexsort((of_range, address))
+        return address[order], of_range[order], self.rows[:, 3][order] != 0
 
     @cached_property
     def _before(self) -> I64:
@@ -52,17 +55,16 @@ class _Part:
         ranges: I64 = self.number[self.calls[is_other[number], 0].astype(np.int64)]
         return np.extract(ranges >= 0, ranges)
 
-    def last_rows(self) -> tuple[I64, U64, Bools]:
+    def last_rows(self) -> tuple[I64, I64, Bools]:
         """For each place the last row in front of it or there, by a number of its own.
 
-        With it come its address and whether it has a rule. The number is -1 where there is none, and the rest then says
-        nothing.
+        With it come the range that it is of now, and whether it has a rule. Both numbers are -1 where there is none.
         """
-        address, of_range, has_rule = self._by_address
-        is_there = self.number[of_range] >= 0
-        last = np.maximum.accumulate(np.where(is_there, np.arange(len(address)), -1))
+        _, of_range, has_rule = self._by_address
+        now = self.number[of_range]
+        last = np.maximum.accumulate(np.where(now >= 0, np.arange(len(now)), -1))
         row = np.append(-1, last)[self._before]
-        return row, np.append(address, np.uint64(0))[row], np.append(has_rule, False)[row]
+        return row, np.append(now, -1)[row], np.append(has_rule, False)[row]
 
     def renumbered(self) -> _Rows:
         """Rows, tails and calls of the ranges that are as they were, by their numbers now."""
@@ -112,12 +114,12 @@ class Findings:
         The number is -1 where there is none.
         """
         count, first = len(self._places), 0
-        row, address, has_rule = np.full(count, -1, np.int64), np.zeros(count, np.uint64), np.zeros(count, np.bool_)
+        row, of_range, has_rule = np.full(count, -1, np.int64), np.full(count, -1, np.int64), np.zeros(count, np.bool_)
         for part in self._parts:
-            own, own_address, own_rule = part.last_rows()
-            is_last = (own >= 0) & (own_address >= address)
+            own, own_range, own_rule = part.last_rows()
+            is_last = own_range > of_range
             row = np.where(is_last, own + first, row)
-            address = np.where(is_last, own_address, address)
+            of_range = np.where(is_last, own_range, of_range)
             has_rule = np.where(is_last, own_rule, has_rule)
             first += len(part.rows)
         return row, has_rule

@@ -79,10 +79,9 @@ def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = Fa
     starts = function_starts(prover, stretches)
     entries = distinct(np.append(starts.sure, starts.framing))
     finder = Finder(prover, starts)
+    entries = distinct(np.append(entries, finder.jumped_to(_without_rules(prover, stretches, entries))))
     for turn in range(_ROUNDS):
-        places, sizes = stretches.cut(entries)
-        bare = _table(prover, places, sizes.astype(np.uint64), np.zeros(len(places), np.uint32), [OUTERMOST])
-        ranges, found = finder.found(bare)
+        ranges, found = finder.found(_without_rules(prover, stretches, entries))
         more = _next_starts(ranges, found, starts, entries, late=turn >= _EARLY)
         if not len(more):
             break
@@ -120,6 +119,12 @@ def _next_starts(ranges: Ranges, found: Findings, starts: Starts, entries: U64, 
     tails = found.tails()[:, 1]
     more = distinct(np.append(starts.others[is_next], tails[are_among(tails, starts.others)]))
     return more[~are_among(more, entries)]
+
+
+def _without_rules(prover: Prover, stretches: Stretches, entries: U64) -> UnwindTable:
+    """A table of the pieces of all stretches that begin at these entries."""
+    start, size = stretches.cut(entries)
+    return _table(prover, start, size.astype(np.uint64), np.zeros(len(start), np.uint32), [OUTERMOST])
 
 
 def _table(prover: Prover, start: U64, size: U64, rule: U32, rules: list[Rule]) -> UnwindTable:

@@ -33,8 +33,9 @@ _PADDING = np.uint64(16)
 """Bytes between two functions that are described; fewer are padding."""
 _ALIGNED = np.uint64(16)
 """Bytes that functions are aligned to."""
+_SAVES = 2
 _LIKELY = 3
-"""Of a place where code begins: it is behind padding and saves registers."""
+"""Of a place where code begins: it saves registers, and is behind padding, too."""
 _SELDOM = 8
 """Less than one in this number of calls of a function that comes back has other code behind it."""
 _LINKAGE = (".plt", ".iplt")
@@ -110,7 +111,7 @@ class Starts:
     others: U64
     """Places behind code that does not go on, rising."""
     framing: U64
-    """Those that make a frame."""
+    """Those that make a frame: behind a call that does not come back, or where only data leads."""
     pointed: Bools
     """To which of the others data points."""
     within: U64
@@ -148,7 +149,9 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
     called = np.concatenate((called, outside))
     taken = are_among(behind, _addresses(image, seen.taken))
     alone = ~bits_at(seen.targets, image.places(behind, np.ones(len(behind), np.int64)))
-    pointed = np.zeros(0, np.uint64) if elf.is_relocatable else pointers(elf, behind)
+    pointed = np.zeros(len(behind), np.bool_)
+    if not elf.is_relocatable:
+        pointed = are_among(behind, pointers(elf, behind))
     may_begin = alone & (behind % _ALIGNED == 0)
     # What the program begins with is no part of a function.
     after = behind[behind > entry[0]][:1] if len(entry) else entry
@@ -158,8 +161,8 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
         named=named[stretches.holds(named)],
         taken=behind[taken],
         others=behind,
-        framing=behind[found[:, 1] != 0],
-        pointed=are_among(behind, pointed),
+        framing=behind[(found[:, 1] != 0) | (pointed & alone & (found[:, 2] & _SAVES != 0))],
+        pointed=pointed,
         within=within,
         padded=may_begin & (found[:, 2] != 0),
         likely=may_begin & (found[:, 2] == _LIKELY),

@@ -59,8 +59,9 @@ class KnownCode:
             rows[:, 0] = inside
             rows[:, 1] = np.where(begins, self.back[part] + 1, 0)
             rows[:, 2] = np.where(inside, self.written[part], 0)
-            rows[:, 3] = np.where(begins, self.kept[part], 0)
-            rows[:, 4] = np.where(begins, self.size[part], 0)
+            counts = begins & (self.written[part] != WORD)
+            rows[:, 3] = np.where(counts, self.kept[part], 0)
+            rows[:, 4] = np.where(counts, self.size[part], 0)
         return rows
 
 

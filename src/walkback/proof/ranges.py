@@ -130,22 +130,22 @@ def together(ranges: Ranges, ways: U64) -> Units:
     pairs = distinct_rows(np.stack((source, target), 1)[inside & ~at_entry])
     own, pads = np.repeat(np.arange(count), np.diff(ranges.pad_first)), range_at(ranges, ranges.pads[:, 2])
     pairs = np.concatenate((pairs, np.stack((own, pads), 1)[(pads >= 0) & (pads != own)]))
-    root = list(range(count))
-
-    def find(number: int) -> int:
-        while root[number] != number:
-            root[number] = root[root[number]]
-            number = root[number]
-        return number
-
-    for one, other in pairs.tolist():
-        root[find(one)] = find(other)
-    roots = np.array(root, np.int64)
-    while not np.array_equal(roots, above := roots[roots]):
-        roots = above
-    members = np.lexsort((ranges.start, roots)).astype(np.int64)
-    begins = np.flatnonzero(np.diff(roots[members], prepend=-1))
+    lowest = _lowest(count, *pairs.T)
+    members = np.argsort(lowest, kind="stable").astype(np.int64)
+    begins = np.flatnonzero(np.diff(lowest[members], prepend=-1))
     return Units(members, np.append(begins, count).astype(np.int64))
+
+
+def _lowest(count: int, one: I64, other: I64) -> I64:
+    """For each of `count` numbers the lowest of those that pairs of `one` and the `other` connect it with."""
+    found = np.arange(count)
+    while not np.array_equal(found[one], found[other]):
+        low = np.minimum(found[one], found[other])
+        np.minimum.at(found, found[one], low)
+        np.minimum.at(found, found[other], low)
+        while not np.array_equal(found, above := found[found]):
+            found = above
+    return found
 
 
 def walked_again(ranges: Ranges, former: Units, units: Units, changed: Bools) -> Bools:

@@ -209,14 +209,24 @@ def rest_word(state: State) -> cython.ulonglong:
 @cython.nogil
 @cython.exceptval(check=False)
 def is_saved(state: State, register: cython.int) -> cython.bint:
-    """Whether the value that a register had at the entry is in the frame, which ends at the stack pointer."""
+    """Whether the value that a register had at the entry is in the frame: from the stack pointer up to the CFA."""
     i: cython.int
     stack: cython.longlong = state.values[state.sp]
     for i in range(state.slots):
-        above: cython.bint = state.keys[i] >> OFFSET_SHIFT >= stack >> OFFSET_SHIFT
-        if state.saved[i] == made(Known.ENTRY, register, 0) and (above or (state.keys[i] ^ stack) & PLAIN_MASK != 0):
+        if state.saved[i] != made(Known.ENTRY, register, 0) or is_callers(state.keys[i]):
+            continue
+        if (state.keys[i] ^ stack) & PLAIN_MASK or state.keys[i] >> OFFSET_SHIFT >= stack >> OFFSET_SHIFT:
             return True
     return False
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def is_callers(place: cython.longlong) -> cython.bint:
+    """Whether a place on the stack is in the caller's frame, where no function saves registers."""
+    return place & KIND_MASK == Known.CFA and place >> OFFSET_SHIFT >= 0
 
 
 @cython.cfunc
