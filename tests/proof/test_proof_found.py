@@ -175,6 +175,109 @@ leaf: ret
     assert rule_at(table, places["part_of_other"]) == "CFA = rsp+32, RA = *(CFA-8), FP unchanged"
 
 
+def test_functions_that_go_on_in_the_same_code_return_both(tmp_path: Path) -> None:
+    """As `mempcpy` and `memmove`: whichever is walked first, neither is a part of the other."""
+    elf, places = program(
+        tmp_path,
+        CALLED.format("*table(,%rdi,8)")
+        + """
+behind:
+    lea (%rdi,%rdx), %rax
+    jmp 1f
+    .p2align 4
+copy:
+    mov %rdi, %rax
+1:  test %rdx, %rdx
+    je 2f
+    mov (%rsi), %cl
+    mov %cl, (%rdi)
+2:  ret
+.data
+table: .quad behind, copy
+""",
+    )
+    table = table_of(elf)
+    assert {rule_at(table, places[name]) for name in ("behind", "copy")} == {"CFA = rsp+8, RA = *(CFA-8), FP unchanged"}
+
+
+def test_what_looks_like_a_function_begins_before_what_does_not(tmp_path: Path) -> None:
+    """The handler of an exception goes on in a function to which data points, with the frame of that."""
+    elf, places = program(
+        tmp_path,
+        CALLED.format("*table")
+        + """
+leaf: ret
+pad:
+    mov %rax, %rbp
+    jmp shared
+    .p2align 4
+whole:
+    push %rbx
+    sub $16, %rsp
+    mov %rdi, %rbx
+    call leaf
+shared:
+    add $16, %rsp
+    pop %rbx
+    ret
+.data
+table: .quad whole
+""",
+    )
+    assert rule_at(table_of(elf), places["shared"]) == "CFA = rsp+32, RA = *(CFA-8), FP unchanged"
+
+
+IMPOSSIBLE = {  # how a function comes to code that another is known to jump to, if it is known how that comes there
+    "out of bounds": ("cmp $9, %eax\nja part", "", False),
+    "equal": ("cmp $9, %eax\nje part", "", True),
+    "behind": ("test %eax, %eax\nje odd", "odd: xor %eax, %eax\nmov %eax, 32(%rax)", False),
+    "behind, and by a jump": ("test %eax, %eax\nje odd\njs part", "odd: xor %eax, %eax\nmov %eax, 32(%rax)", True),
+}
+
+
+@pytest.mark.parametrize(("leads", "part", "known"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
+def test_ways_that_cannot_be_gone_lead_to_no_part(leads: str, part: str, known: bool, tmp_path: Path) -> None:
+    """Where compilers know that, they let them lead to what stands behind: the part of another, which exceptions reach.
+
+    One that is also come to by another jump is known.
+    """
+    elf, places = program(
+        tmp_path,
+        CALLED.format("both")
+        + f"""
+both:
+    call one
+    call other
+    ret
+one:
+    sub $24, %rsp
+    call leaf
+    {leads}
+    add $24, %rsp
+    ret
+other:
+    push %rbx
+    call leaf
+    pop %rbx
+    ret
+    mov %rax, %rbx
+    jmp part
+odd_one:
+    pop %rax
+    pop %rcx
+    jmp *%rax
+{part}
+part:
+    mov %rbx, %rdi
+    call leaf
+    hlt
+leaf: ret
+""",
+    )
+    found = rule_at(table_of(elf), places["part"])
+    assert found == ("CFA = rsp+32, RA = *(CFA-8), FP unchanged" if known else None)
+
+
 def test_tables_of_jumps_that_stand_one_behind_the_other(tmp_path: Path) -> None:
     """The first has no bound in the code; it ends where the second one begins, whose entries lead to other frames."""
     elf, places = program(
@@ -226,4 +329,4 @@ def test_the_first_row_of_a_range_comes_behind_the_end_of_the_one_in_front(round
 def found_rows(rows: list[list[int]]) -> Found:
     """What a walk through two ranges found."""
     none, places = np.zeros((0, 3), np.uint64), np.zeros(2, np.uint64)
-    return Found(np.array(rows, np.uint64), np.zeros(2, np.uint16), none[:, :2], none, places, places.copy())
+    return Found(np.array(rows, np.uint64), np.zeros(2, np.uint16), none, none, places, places.copy())

@@ -12,7 +12,7 @@ from walkback.base.views import takes_views
 if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.base.searching import holds
-    from cython.cimports.walkback.code.effects import Effect, Flow
+    from cython.cimports.walkback.code.effects import Condition, Effect, Flow
     from cython.cimports.walkback.code.machines import AARCH64, AMD64, S390X
     from cython.cimports.walkback.proof._along import Along
     from cython.cimports.walkback.proof._walk import Walk
@@ -34,7 +34,7 @@ if cython.compiled:
 else:
     from walkback.base.growing import Growing
     from walkback.base.searching import holds
-    from walkback.code.effects import Effect, Flow
+    from walkback.code.effects import Condition, Effect, Flow
     from walkback.code.machines import AARCH64, AMD64, S390X
     from walkback.proof._along import Along
     from walkback.proof._walk import Walk
@@ -59,7 +59,7 @@ _RETURN_AND_POP = cython.declare(cython.int, 0xC2)
 """Opcodes of AMD64."""
 _LONGEST_WAY = cython.declare(cython.int, 1 << 12)
 """Blocks."""
-_WIDTHS = 5, 2, 3
+_WIDTHS = 5, 3, 3
 """Of the rows, tails and calls that are found."""
 
 
@@ -74,7 +74,11 @@ class Found(NamedTuple):
     seen: U16
     """How each range leaves: bits of `Seen`."""
     tails: U64
-    """A range, and an address to which it jumps with the stack as it was at its entry."""
+    """A range, an address to which it jumps, and 1 if the stack is as it was at its entry, else 0.
+
+    None of them is taken with an index that is out of its bounds. Within a unit these are jumps between ranges, and
+    within those that are no entries.
+    """
     calls: U64
     """A range, an address that it calls, and 1 if the return address goes where the ABI says, else 0."""
     ends: U64
@@ -189,6 +193,9 @@ def _follow_range(
             place += max(size, 1)
             continue
         if walk.unit.owner[place] - 1 != block or place != expected:
+            falls: cython.bint = place == expected and not _ends(walk.edges.one.flow)
+            if falls and is_as_entered(walk.state, walk.code.machine) and not _differs(walk, place, block):
+                _note_joining(walk, root, walk.unit.owner[place] - 1, tails)
             block = walk.unit.owner[place] - 1
             walk.unit.take_up(block)
             walk.go_on(walk.unit.block_place[block], place)
@@ -335,16 +342,41 @@ def _note_leaving(walk: Walk, block: cython.Py_ssize_t, seen: cython.ushort[::1]
     at_entry: cython.bint = is_as_entered(walk.state, walk.code.machine)
     place: cython.longlong = walk.unit.place_of(walk.edges.one.target) if jumps else -1
     if place >= 0 and not _differs(walk, place, block):
-        if at_entry and walk.unit.member_of(place) != walk.unit.member:
-            tails.add(root, walk.edges.one.target)
+        member: cython.Py_ssize_t = walk.unit.member_of(place)
+        is_part: cython.bint = walk.is_entry[walk.unit.members[walk.unit.first + member]] == 0
+        if (member != walk.unit.member or is_part) and not _is_out(walk):
+            tails.add(root, walk.edges.one.target, at_entry)
+        if at_entry:
+            _note_joining(walk, root, walk.unit.owner[place] - 1, tails)
         return 0
     if flow == Flow.RETURN:
         usual: cython.bint = walk.code.machine == AARCH64 or _is_usual_return(walk)
         _note_return(walk, usual and walk.edges.returns_to_caller(), seen, root)
     elif not at_entry or place >= 0:
         seen[root] |= Seen.ASTRAY
-    else:
-        tails.add(root, walk.edges.one.target)
+    elif not _is_out(walk):
+        tails.add(root, walk.edges.one.target, 1)
+    return 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_out(walk: Walk) -> cython.bint:
+    """Whether a branch is taken with an index that is out of its bounds."""
+    condition: cython.int = walk.edges.one.condition
+    return walk.edges.one.flow == Flow.BRANCH and (condition == Condition.ABOVE or condition == Condition.ABOVE_EQUAL)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _note_joining(walk: Walk, root: cython.Py_ssize_t, block: cython.Py_ssize_t, tails: Growing) -> cython.int:
+    """Control goes on where another range led first, in the state of its entry, as if it jumped to that."""
+    other: cython.Py_ssize_t = _root(walk, block)
+    if other != root:
+        tails.add(root, walk.unit.start[other], 1)
     return 0
 
 

@@ -25,6 +25,7 @@ class Walk(Blocks):
         Blocks.__init__(self, code, claims, state, ranges, members, chain, free)
         self.block = memoryview(ranges.block)
         self.is_stub = memoryview(ranges.is_stub)
+        self.is_likely = memoryview(ranges.is_likely)
         self.is_unprovable = memoryview(ranges.is_unprovable)
         self.stubs = memoryview(ranges.stubs)
 
@@ -111,25 +112,33 @@ class Walk(Blocks):
                     self.unit.enter(place)
                     if not (self.otherwise and self.is_entry[number] == UNCALLED and self.rows.suppose(place)):
                         self.state.enter()
-                    if self.free and self.is_entry[number] == UNCALLED:
-                        self.begin_at_last(place)
-                    else:
+                    if not (self.free and self.is_entry[number] == UNCALLED):
                         self.unit.flow(place)
                     # In a table of stubs each is an entry.
                     place += self.block[number] if self.block[number] else self.unit.size[number]
+        if self.free:
+            self.begin_at_last(True)
+            self.begin_at_last(False)
         return 0
 
-    def begin_at_last(self, place: cython.longlong) -> cython.int:
-        """A place is an entry if nothing else leads there, and code is there."""
-        at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.unit.code_at + place)
-        if self.code.filling(at, cython.cast(cython.Py_ssize_t, self.unit.code_at + self.unit.end)):
-            return 0
-        self.unit.source = -1
-        self.unit.trust = Trust.SUPPOSED
-        self.unit.assumed = True
-        self.unit.put_off(place)
-        self.unit.trust = Trust.FULL
-        self.unit.assumed = False
+    def begin_at_last(self, is_likely: cython.bint) -> cython.int:
+        """What nothing calls is an entry if nothing else leads there, and code is there; what is likely comes first."""
+        i: cython.Py_ssize_t
+        for i in range(self.unit.count):
+            number: cython.longlong = self.unit.members[self.unit.first + i]
+            if self.is_entry[number] != UNCALLED or (self.is_likely[number] != 0) != is_likely:
+                continue
+            self.unit.enter(self.unit.base[i])
+            at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.unit.code_at + self.unit.base[i])
+            if self.code.filling(at, cython.cast(cython.Py_ssize_t, self.unit.code_at + self.unit.end)):
+                continue
+            self.state.enter()
+            self.unit.source = -1
+            self.unit.trust = Trust.SUPPOSED
+            self.unit.assumed = not is_likely
+            self.unit.put_off(self.unit.base[i])
+            self.unit.trust = Trust.FULL
+            self.unit.assumed = False
         return 0
 
     def begin_stubs(self, member: cython.Py_ssize_t) -> cython.int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U64, Bools, are_among, distinct
+from walkback.base.arrays import I64, U8, U64, Bools, are_among, changes, distinct, distinct_rows, ranked
 from walkback.base.bits import WORD
 from walkback.base.dataclass import dataclass
 from walkback.proof._claims import Claims
@@ -18,9 +18,9 @@ from walkback.proof.findings import Findings
 from walkback.proof.functions import Starts
 from walkback.proof.known import KnownCode
 from walkback.proof.prove import Prover, kept_by_calls
-from walkback.proof.ranges import Ranges, Units, together
+from walkback.proof.ranges import Ranges, Units, range_at, together
 from walkback.proof.sets import ClaimSets, no_claims
-from walkback.proof.values import UNCALLED, Seen, Way
+from walkback.proof.values import UNCALLED, Back, Seen, Way
 from walkback.proof.walks import Walks
 from walkback.table.table import UnwindTable
 
@@ -55,6 +55,7 @@ class Finder:
         """
         self._prover, self._sure, self._within = prover, starts.sure, starts.within
         self._unnamed = starts.others[~starts.pointed]
+        self._likely = starts.framing[are_among(starts.framing, starts.others[starts.pointed])]
         self._findings = Findings(starts.others)
         start, end = (column[prover.image.executable != 0] for column in (prover.image.start, prover.image.end))
         linked = len(start) > 0 and not prover.elf.is_relocatable
@@ -75,9 +76,13 @@ class Finder:
 
         Those of one place belong to many functions, which would be walked together as long as these are one range.
         """
-        ranges, _, _ = self._look(table)
+        ranges, _, known = self._look(table)
+        assert self._seen is not None
+        calls, image = self._seen.calls, self._prover.image
+        calls = calls[(calls[:, 2] > 0) & are_among(calls[:, 1], known.functions[known.back == Back.NEVER])]
+        begins = np.concatenate((self._unnamed, image.at(calls[:, 2].astype(np.int64))))
         places = self.ways[self.ways[:, 2] == Way.JUMP, 1]
-        self._supposed = distinct(places[are_among(places, self._unnamed) & ~are_among(places, ranges.start)])
+        self._supposed = distinct(places[are_among(places, distinct(begins)) & ~are_among(places, ranges.start)])
         self._parts = self._supposed
         return self._supposed
 
@@ -117,8 +122,34 @@ class Finder:
         found.seen[self._by_thunks(ranges, found)] |= np.uint16(Seen.RETURNS)
         return ranges, found
 
+    def doubtful(self, ranges: Ranges, found: Findings, left_out: Bools) -> tuple[I64, U64]:
+        """Parts, rising, and from where on it is not known how control comes there.
+
+        Another function jumps there in code that was not walked, or a range that is `left_out`; and of what was walked
+        only what goes on behind it leads there, or what is behind the bound of an index. Where that cannot happen,
+        compilers let it go on in whatever is put behind the function.
+        """
+        jumps = distinct_rows(self.ways[self.ways[:, 2] == Way.JUMP, :2])
+        jumps = jumps[~are_among(jumps[:, 1], distinct(found.jumps()[:, 1]))]
+        source, target = jumps[:, 0].astype(np.int64), range_at(ranges, jumps[:, 1])
+        rows = found.rows()
+        rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
+        root = rows[np.searchsorted(rows[:, 1], jumps[:, 1], "right") - 1, 4].astype(np.int64) if len(rows) else source
+        _, number = ranked(jumps[:, 1])
+        several = (np.bincount(number) > 1)[number]
+        apart = left_out[source] | ((ranges.is_entry[source] != 0) & (source != root))
+        chosen = (target >= 0) & (ranges.is_entry[target] == 0)
+        chosen &= np.where(jumps[:, 1] == ranges.start[target], several, apart)
+        part, first = target[chosen], jumps[chosen, 1]
+        order = np.lexsort((first, part))
+        is_first = changes(part[order])
+        return part[order][is_first], first[order][is_first]
+
     def _functions(self, ranges: Ranges, found: Findings) -> Bools:
-        """Which of the supposed parts are functions: others jump to them with the stack as it was at their entry."""
+        """Which of the supposed parts are functions: others jump to them with the stack as it was at their entry.
+
+        Only the first walk shows that: what is walked later may be no function.
+        """
         supposed, self._supposed = self._supposed, self._supposed[:0]
         if not len(supposed):
             return np.zeros(len(ranges.start), np.bool_)
@@ -129,6 +160,7 @@ class Finder:
         prover, sets = self._prover, no_claims(len(table.row_offset))
         ranges = prover.ranges(table, sets)
         ranges.is_entry[:] = np.where(are_among(ranges.start, self._sure), 1, UNCALLED)
+        ranges.is_likely[are_among(ranges.start, self._likely)] = 1
         names = prover.names_of_careless(table)
         known, self.ways, self._seen = prover.look_at(table, ranges, sets, names, self._seen)
         return ranges, sets, known

@@ -129,7 +129,12 @@ class Findings:
         return np.concatenate([part.renumbered()[0] for part in self._parts])
 
     def tails(self) -> U64:
-        """As `Found` has them."""
+        """Rows of a range, and an address to which it jumps with the stack as it was at its entry."""
+        found = self.jumps()
+        return found[found[:, 2] != 0, :2]
+
+    def jumps(self) -> U64:
+        """The tails as `Found` has them."""
         return np.concatenate([renumbered(part.tails, part.number) for part in self._parts])
 
     def calls(self) -> U64:

@@ -88,7 +88,7 @@ def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = Fa
         entries = distinct(np.append(entries, more))
     reasons = judged(prover, ranges, found, starts, finder)
     chosen = np.flatnonzero(reasons == 0)
-    proved = _proved(prover, _with_rules(prover, ranges, found, chosen))
+    proved = _proved(prover, _with_rules(prover, ranges, found, chosen, *finder.doubtful(ranges, found, reasons != 0)))
     proved.range_origin = chosen[proved.range_origin]
     is_other = reasons != 0
     if known_only:
@@ -152,15 +152,23 @@ def _places(prover: Prover, address: U64) -> dict[str, np.ndarray]:
     return {"range_section": section, "range_start": place}
 
 
-def _with_rules(prover: Prover, ranges: Ranges, found: Findings, chosen: I64) -> UnwindTable:
-    """A table of some ranges with the rules that were found; where none was, a rule says so."""
+def _with_rules(prover: Prover, ranges: Ranges, found: Findings, chosen: I64, part: I64, doubtful: U64) -> UnwindTable:
+    """A table of some ranges with the rules that were found; where none was, a rule says so.
+
+    So it does in a part from where on it is doubtful.
+    """
     place = np.full(len(ranges.start), -1, np.int64)
     place[chosen] = np.arange(len(chosen))
     first = np.zeros((len(chosen), 5), np.uint64)  # whether the code is reached where a range begins or not
     first[:, 0], first[:, 1] = chosen, ranges.start[chosen]
-    rows = found.rows()
-    rows = np.concatenate((first, rows[place[rows[:, 0].astype(np.int64)] >= 0]))
+    rows, stops = found.rows(), np.zeros((len(part), 5), np.uint64)
+    stops[:, 0], stops[:, 1] = part, doubtful
+    rows = np.concatenate((first, rows, stops))
+    rows = rows[place[rows[:, 0].astype(np.int64)] >= 0]
     is_out = (place[rows[:, 4].astype(np.int64)] < 0) | (ranges.is_entry[rows[:, 4].astype(np.int64)] == 0)
+    limit = np.full(len(ranges.start), 2**64 - 1, np.uint64)
+    limit[part] = doubtful
+    is_out |= rows[:, 1] >= limit[rows[:, 0].astype(np.int64)]
     rows[is_out, 2:4] = 0  # how it was entered is not known
     rows = rows[rows[:, 1] < found.ends[rows[:, 0].astype(np.int64)]]
     rows = rows[np.lexsort((np.arange(len(rows)), rows[:, 1], place[rows[:, 0].astype(np.int64)]))]

@@ -215,7 +215,7 @@ def _coming_back(image: Image, seen: Scan) -> U64:
     _, target, behind = seen.calls.T
     behind = behind.astype(np.int64)
     # Where other code jumps, or functions may begin, they show nothing.
-    is_clear = (behind == 0) | (~bits_at(seen.targets, behind) & (_at(image, behind) % _ALIGNED != 0))
+    is_clear = (behind == 0) | (~bits_at(seen.targets, behind) & (image.at(behind) % _ALIGNED != 0))
     found, number = ranked(target[is_clear])
     return found[np.bincount(number, behind[is_clear] == 0) * _SELDOM < np.bincount(number)]
 
@@ -224,10 +224,4 @@ def _addresses(image: Image, bits: np.ndarray) -> U64:
     """The addresses of places in the image that have a bit."""
     some = np.flatnonzero(bits)
     within = np.flatnonzero(np.unpackbits(bits[some], bitorder="little"))
-    return _at(image, some[within >> 3] * 8 + (within & 7))
-
-
-def _at(image: Image, places: I64) -> U64:
-    """The addresses of places in the image."""
-    part = np.searchsorted(image.pos, places, "right") - 1
-    return (image.start[part] + (places - image.pos[part]).astype(np.uint64)).astype(np.uint64)
+    return image.at(some[within >> 3] * 8 + (within & 7))

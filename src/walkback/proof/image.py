@@ -69,6 +69,11 @@ class Image:
         inside &= size.astype(np.uint64) <= room
         return np.where(inside, self.pos[part] + (start - self.start[part]).astype(np.int64), -1)
 
+    def at(self, places: I64) -> U64:
+        """The addresses of places in the data."""
+        part = np.searchsorted(self.pos, places, "right") - 1
+        return (self.start[part] + (places - self.pos[part]).astype(np.uint64)).astype(np.uint64)
+
     def addresses(self, start: U64, section: I32) -> U64:
         """The addresses of places in sections."""
         if not len(self.base):

@@ -275,6 +275,7 @@ class Prover:
             rows=table.range_rows[number],
             block=table.range_block[number],
             is_entry=np.zeros(len(number), np.uint8),
+            is_likely=np.zeros(len(number), np.uint8),
             may_be_part=np.zeros(len(number), np.uint8),
             is_stub=self._is_stub(start, size, table.range_block[number]),
             is_target=np.zeros(len(number), np.uint8),

@@ -36,6 +36,8 @@ class Ranges:
     rows: I64
     block: U32
     is_entry: U8
+    is_likely: U8
+    """Whether ranges look like functions that nothing calls and no table describes."""
     may_be_part: U8
     """Whether it looks like an entry, and nothing is seen to call it, but others lead to it."""
     is_stub: U8
