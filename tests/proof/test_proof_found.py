@@ -227,6 +227,26 @@ table: .quad whole
     assert rule_at(table_of(elf), places["shared"]) == "CFA = rsp+32, RA = *(CFA-8), FP unchanged"
 
 
+def test_what_falls_into_a_function_behind_a_system_call_is_none(tmp_path: Path) -> None:
+    """As the C library's return from a handler: that call does not come back."""
+    elf, places = program(
+        tmp_path,
+        CALLED.format("*table(,%rdi,8)")
+        + """
+jumps: jmp next
+.p2align 4
+restore: mov $15, %rax
+    syscall
+    nop
+next: mov %rdi, %rax
+    ret
+.data
+table: .quad jumps, restore
+""",
+    )
+    assert rule_at(table_of(elf), places["restore"]) is None
+
+
 IMPOSSIBLE = {  # how a function comes to code that another is known to jump to, if it is known how that comes there
     "out of bounds": ("cmp $9, %eax\nja part", "", False),
     "equal": ("cmp $9, %eax\nje part", "", True),

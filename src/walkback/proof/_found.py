@@ -193,7 +193,7 @@ def _follow_range(
             place += max(size, 1)
             continue
         if walk.unit.owner[place] - 1 != block or place != expected:
-            falls: cython.bint = place == expected and not _ends(walk.edges.one.flow)
+            falls: cython.bint = place == expected and not _ends(walk.edges.one.flow) and not straight[number]
             if falls and is_as_entered(walk.state, walk.code.machine) and not _differs(walk, place, block):
                 _note_joining(walk, root, walk.unit.owner[place] - 1, tails)
             block = walk.unit.owner[place] - 1
