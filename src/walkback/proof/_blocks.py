@@ -12,14 +12,14 @@ if cython.compiled:
     from cython.cimports.walkback.proof._edges import Edges
     from cython.cimports.walkback.proof._rows import Rows
     from cython.cimports.walkback.proof._unit import Unit
-    from cython.cimports.walkback.proof.brief import skim
+    from cython.cimports.walkback.proof.brief import brief_at, skim
     from cython.cimports.walkback.proof.values import Trust, Verdict, Why
 else:
     from walkback.code.effects import Flow
     from walkback.proof._edges import Edges
     from walkback.proof._rows import Rows
     from walkback.proof._unit import Unit
-    from walkback.proof.brief import skim
+    from walkback.proof.brief import brief_at, skim
     from walkback.proof.values import Trust, Verdict, Why
 
 _ALIGNED = cython.declare(cython.ulonglong, 16)
@@ -95,11 +95,10 @@ class Blocks:
                 self.steps += 1
                 flow: cython.int = Flow.NEXT
                 length: cython.int = 0
-                brief: cython.uint = self.code.brief[at >> 1]
-                if brief == 0 or (brief ^ at) & 1:
+                brief: cython.uint = brief_at(self.code.brief, at)
+                if not brief:
                     flow = self.read(place)
                     length = self.edges.one.length
-                    brief = 0
                     if flow == Flow.SYSTEM:
                         self.asks = True
                 if self.state.changed or place >= self.rows.until:

@@ -11,6 +11,8 @@ cdef class Claims:
     cdef const unsigned char[::1] signed
     # The form, if it is a usual one, in which register or at which place, what has to be there, and in which slot it was
     cdef long long[:, ::1] usual
+    # The registers that each set needs, and those that it needs only for the return address
+    cdef const unsigned long long[:, ::1] needed
     cdef int sp
     cdef bint denies_ends
     cdef long long sp_from_cfa

@@ -64,6 +64,7 @@ class Claims:
         self.offset = memoryview(sets.offset)
         self.signed = memoryview(sets.signed)
         self.usual = memoryview(sets.usual(machine))
+        self.needed = memoryview(sets.needed(machine))
         self.sp, self.denies_ends = machine.sp, denies_ends
         self.sp_from_cfa = machine.sp_from_cfa
         self.verdict = self.what = self.why = 0
@@ -111,6 +112,8 @@ class Claims:
         That the return address is in another one than its own, `ra`, matters only for those that are `linked`.
         """
         entry: cython.Py_ssize_t
+        if not (self.needed[number, 0] & (linked | overwritten)) | (self.needed[number, 1] & linked):
+            return False
         for entry in range(self.first[number], self.first[number + 1]):
             register: cython.int = self.target[entry] if self.base[entry] == UNCHANGED else self.base[entry]
             lost: cython.ulonglong = linked

@@ -10,9 +10,15 @@ cdef class Code:
     cdef const unsigned long long[::1] end
     cdef const long long[::1] pos
     cdef const unsigned char[::1] executable
+    # The largest part with code
+    cdef unsigned long long code_start
+    cdef unsigned long long code_size
+    cdef unsigned long long code_pos
     # Which blocks of the data are read, as far as it is known here
     cdef object contents
     cdef unsigned char[::1] is_there
+    # The number that is to be read
+    cdef Py_ssize_t number_at
     cdef bint big
     cdef int machine
     cdef bint waits
@@ -49,7 +55,7 @@ cdef class Code:
     cdef Instruction one
 
     cdef bint has(self, unsigned long long address, int width) except -1 nogil
-    cdef long long read(self, unsigned long long address, int width, bint signed) noexcept nogil
+    cdef long long read(self, int width, bint signed) noexcept nogil
     cdef bint is_wait(self, unsigned long long address) noexcept nogil
     cdef Py_ssize_t place(self, unsigned long long address) noexcept nogil
     cdef Py_ssize_t place_of_code(self, unsigned long long address) noexcept nogil

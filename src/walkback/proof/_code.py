@@ -64,6 +64,13 @@ class Code:
             self.bytes = cython.address(self.data[0])
         self.start, self.end, self.pos = memoryview(image.start), memoryview(image.end), memoryview(image.pos)
         self.executable = memoryview(image.executable)
+        sizes = np.where(image.executable != 0, image.end - image.start, np.uint64(0))
+        if len(sizes):
+            largest = int(sizes.argmax())
+            self.code_start, self.code_size = int(image.start[largest]), int(sizes[largest])
+            self.code_pos = int(image.pos[largest])
+        else:
+            self.code_start = self.code_size = self.code_pos = 0
         self.big = image.byteorder == "big"
         self.machine = image.machine_number
         self.waits = image.is_linux and self.machine == AMD64
@@ -86,6 +93,7 @@ class Code:
         last_pos: cython.Py_ssize_t = pos + width - 1
         if pos < 0 or self.place(address + width - 1) != last_pos:
             return False
+        self.number_at = pos
         if not self.is_there[pos >> _BLOCK] or not self.is_there[last_pos >> _BLOCK]:
             with cython.gil:
                 for block in (pos >> _BLOCK, last_pos >> _BLOCK):
@@ -93,11 +101,11 @@ class Code:
                     self.is_there[block] = 1
         return True
 
-    def read(self, address: cython.ulonglong, width: cython.int, signed: cython.bint) -> cython.longlong:
-        """The number, if there is one; else nothing is known."""
+    def read(self, width: cython.int, signed: cython.bint) -> cython.longlong:
+        """The number that was found to be there last."""
         i: cython.int
         value: cython.ulonglong = 0
-        pos: cython.Py_ssize_t = self.place(address)
+        pos: cython.Py_ssize_t = self.number_at
         for i in range(width):
             if self.big:
                 value = (value << 8) | self.data[pos + i]
@@ -113,6 +121,9 @@ class Code:
 
     def place(self, address: cython.ulonglong) -> cython.Py_ssize_t:
         """Where an address is in the buffer; -1 if it is not there."""
+        away: cython.ulonglong = (address - self.code_start) & _ALL
+        if away < self.code_size:  # most are in the largest part
+            return cython.cast(cython.Py_ssize_t, self.code_pos + away)
         part: cython.Py_ssize_t = last(self.start, self.start.shape[0], address)
         if part < 0 or address >= self.end[part]:
             return -1
@@ -131,6 +142,8 @@ class Code:
 
     def is_data(self, address: cython.ulonglong) -> cython.bint:
         """Whether an address is in a part that has no code."""
+        if (address - self.code_start) & _ALL < self.code_size:
+            return False
         part: cython.Py_ssize_t = last(self.start, self.start.shape[0], address)
         return part >= 0 and address < self.end[part] and not self.executable[part]
 

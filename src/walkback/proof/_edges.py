@@ -344,9 +344,11 @@ class Edges(Ways):
         """
         happens: cython.int
         at: cython.longlong
-        pos: cython.longlong = self.code.place_of_code(self.one.target)
         size: cython.longlong = self.code.known_size
-        if self.code.machine != AARCH64 or size == 0 or size > _SHORT or pos < 0:
+        if self.code.machine != AARCH64 or size == 0 or size > _SHORT:
+            return False
+        pos: cython.longlong = self.code.place_of_code(self.one.target)
+        if pos < 0:
             return False
         for happens in range(2):
             at = 0

@@ -16,7 +16,7 @@ if cython.compiled:
     from cython.cimports.walkback.code.machines import AARCH64, AMD64, S390X
     from cython.cimports.walkback.proof._along import Along
     from cython.cimports.walkback.proof._walk import Walk
-    from cython.cimports.walkback.proof.brief import accessed, changes, skim
+    from cython.cimports.walkback.proof.brief import accessed, brief_at, changes, skim
     from cython.cimports.walkback.proof.packed import is_on_stack, made, moved
     from cython.cimports.walkback.proof.shown import (
         cfa_word,
@@ -38,7 +38,7 @@ else:
     from walkback.code.machines import AARCH64, AMD64, S390X
     from walkback.proof._along import Along
     from walkback.proof._walk import Walk
-    from walkback.proof.brief import accessed, changes, skim
+    from walkback.proof.brief import accessed, brief_at, changes, skim
     from walkback.proof.packed import is_on_stack, made, moved
     from walkback.proof.shown import (
         cfa_word,
@@ -204,8 +204,8 @@ def _follow_range(
             walk.state.changed = True
         else:
             at = cython.cast(cython.Py_ssize_t, code_at + place)
-            brief = walk.code.brief[at >> 1]
-            if brief and not (brief ^ at) & 1 and not walk.state.changed and not walk.asks:
+            brief = brief_at(walk.code.brief, at)
+            if brief and not walk.state.changed and not walk.asks:
                 followed = accessed(walk.state, brief, walk.code.machine)
                 size = skim(walk.state, brief, walk.code.machine)
                 if size:

@@ -7,11 +7,13 @@ if cython.compiled:
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code.decoding import decode
     from cython.cimports.walkback.code.effects import Flow
+    from cython.cimports.walkback.proof.brief import brief_at, length_of
     from cython.cimports.walkback.proof.values import BEGINS, LABEL
 else:
     from walkback.code._instruction import Instruction
     from walkback.code.decoding import decode
     from walkback.code.effects import Flow
+    from walkback.proof.brief import brief_at, length_of
     from walkback.proof.values import BEGINS, LABEL
 
 
@@ -61,6 +63,11 @@ class Labels:
                 while place < self.unit.base[i + 1]:
                     is_target: cython.bint = self.code.targets[(pos + place) >> 3] >> ((pos + place) & 7) & 1
                     self.begins[place] = LABEL if is_target else mark
+                    brief: cython.uint = brief_at(self.code.brief, cython.cast(cython.Py_ssize_t, pos + place))
+                    if brief:
+                        place += length_of(brief, self.code.machine)
+                        mark = BEGINS
+                        continue
                     decode(self.code.machine, self.code.bytes, pos + place, pos + self.unit.base[i + 1], 0, self.one)
                     place += self.one.length
                     mark = BEGINS if self.one.flow == Flow.NEXT or self.one.flow == Flow.BRANCH else LABEL

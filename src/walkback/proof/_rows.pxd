@@ -18,12 +18,11 @@ cdef class Rows:
     cdef const unsigned int[::1] block
     cdef const unsigned int[::1] row_offset
     cdef const unsigned int[::1] row_claims
-    # What was found last: a range, from where to where its row holds, the set of claims, and the one last judged
+    # What was found last: a range, from where to where its row holds, the set of claims
     cdef Py_ssize_t number
     cdef long long begin
     cdef long long end
     cdef long long set
-    cdef long long judged
     # What was recorded last, and up to which place it goes on if the state does not change
     cdef unsigned char said
     cdef unsigned char cause

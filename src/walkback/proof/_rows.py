@@ -22,7 +22,7 @@ class Rows:
         self.block = memoryview(ranges.block)
         self.row_offset = memoryview(ranges.row_offset)
         self.row_claims = memoryview(ranges.row_claims)
-        self.number = self.judged = -1
+        self.number = -1
         self.until = 0
 
     def find(self, place: cython.longlong) -> cython.longlong:
@@ -61,13 +61,17 @@ class Rows:
         """What is to be said of the claims at a place."""
         wanted: cython.longlong = self.find(place)
         self.until = 0
+        if self.state.changed:
+            self.state.changed = False
+            self.state.proved = -1
         if wanted < 0:
             self.claims.verdict = Verdict.UNKNOWN
             self.claims.why = Why.NO_RULE
-        elif wanted != self.judged or self.state.changed:
-            self.claims.judge(self.state, wanted)
-            self.state.changed = False
-        self.judged = wanted
+        elif wanted == self.state.proved:
+            self.claims.verdict = Verdict.PROVED
+            self.claims.why = Why.NONE
+        elif self.claims.judge(self.state, wanted) == Verdict.PROVED:
+            self.state.proved = wanted
         return self.claims.verdict
 
     def record(self, place: cython.longlong, is_call: cython.bint) -> cython.int:
@@ -127,7 +131,6 @@ class Rows:
     def record_chain(self, place: cython.longlong, is_call: cython.bint) -> cython.int:
         """Keep what the frame pointer is."""
         found: cython.int = Chain.BROKEN
-        self.judged = -1
         if self.claims.judge(self.state, self.chain) == Verdict.PROVED:
             found = Chain.LINKED
         else:

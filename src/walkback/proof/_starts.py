@@ -17,7 +17,7 @@ if cython.compiled:
     from cython.cimports.walkback.code.effects import Effect, Flow
     from cython.cimports.walkback.code.machines import AARCH64, AMD64, S390X
     from cython.cimports.walkback.proof._code import Code
-    from cython.cimports.walkback.proof.brief import length_of
+    from cython.cimports.walkback.proof.brief import brief_at, length_of
 else:
     from walkback.base.growing import Growing
     from walkback.base.searching import holds
@@ -26,7 +26,7 @@ else:
     from walkback.code.effects import Effect, Flow
     from walkback.code.machines import AARCH64, AMD64, S390X
     from walkback.proof._code import Code
-    from walkback.proof.brief import length_of
+    from walkback.proof.brief import brief_at, length_of
 
 _PROLOGUE = cython.declare(cython.int, 6)
 """Instructions in which a function makes a frame."""
@@ -158,8 +158,8 @@ def _beginnings(
                     looks = 0 if called and jumped else _PROLOGUE
                     if begins:
                         found.add(candidate, aligned and ends, place != former)
-                brief: cython.uint = code.brief[place >> 1]
-                if brief and not (brief ^ place) & 1 and not looks:  # it goes on behind itself
+                brief: cython.uint = brief_at(code.brief, place)
+                if brief and not looks:  # it goes on behind itself
                     called = may_end = ends = False
                     goes_on = True
                     place += length_of(brief, code.machine)

@@ -13,6 +13,10 @@ cdef class State(Registers):
     cdef long long[::1] keys
     cdef long long[::1] saved
     cdef int slots
+    # Where the same slots are stored, with the states of a unit; -1 if they are not
+    cdef long long slots_at
+    # The set of claims that was proved of the state when it changed last, as they are about it; -1 if none was
+    cdef long long proved
     # Whether something was saved that no slot has
     cdef bint lost
     # Registers of the caller, or the return address, whose only copy a store went over that is none of a register
@@ -31,5 +35,6 @@ cdef class State(Registers):
     cdef int drop_rings(self) noexcept nogil
     cdef bint is_link(self, int slot, long long node) noexcept nogil
     cdef int drop_below(self) noexcept nogil
+    cdef int note_slots(self) noexcept nogil
     cdef int drop(self, int slot) noexcept nogil
     cdef int call(self, unsigned long long changed, unsigned long long broken, bint is_odd) noexcept nogil

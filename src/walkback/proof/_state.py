@@ -12,13 +12,20 @@ from walkback.base.bits import WORD
 if cython.compiled:
     from cython.cimports.walkback.proof._registers import Registers
     from cython.cimports.walkback.proof.packed import is_vague, made
-    from cython.cimports.walkback.proof.values import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, PLAIN_MASK, Known
+    from cython.cimports.walkback.proof.values import (
+        ID_MASK,
+        ID_SHIFT,
+        KIND_MASK,
+        OFFSET_SHIFT,
+        PLAIN_MASK,
+        SLOTS,
+        Known,
+    )
 else:
     from walkback.proof._registers import Registers
     from walkback.proof.packed import is_vague, made
-    from walkback.proof.values import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, PLAIN_MASK, Known
+    from walkback.proof.values import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, PLAIN_MASK, SLOTS, Known
 
-_SLOTS = cython.declare(cython.int, 64)
 _SLOTS_FOR_ALL = cython.declare(cython.int, 48)
 """The rest of them is only for registers that are saved."""
 _RESERVED = cython.declare(cython.longlong, 16)
@@ -44,20 +51,22 @@ class State(Registers):
         is_saved: cython.bint = machine.sp_from_cfa != 0
         self.saved_stack = made(Known.CFA, 0, machine.sp_from_cfa) if is_saved else cython.cast(cython.longlong, -1)
         self.passed = _PASSES[machine.name]
-        self.keys = memoryview(np.zeros(_SLOTS, np.int64))
-        self.saved = memoryview(np.zeros(_SLOTS, np.int64))
+        self.keys = memoryview(np.zeros(SLOTS, np.int64))
+        self.saved = memoryview(np.zeros(SLOTS, np.int64))
         self.begin()
         self.enter()
 
     def begin(self) -> cython.int:
         """Begin with another unit."""
         self.destroyed = 0
+        self.proved = self.slots_at = -1
         return Registers.begin(self)
 
     def enter(self) -> cython.int:
         """A function begins as the ABI says."""
         Registers.enter(self)
         self.slots = 0
+        self.slots_at = -1
         self.lost = False
         self.may_link = True
         if self.calls_push:
@@ -98,7 +107,7 @@ class State(Registers):
                 return 0  # it is there already
             self.forget(place, width, through and (wanted < Known.CFA or wanted > Known.SIGNED))
             saves: cython.bint = wanted == Known.ANY or (wanted >= Known.CFA and wanted <= Known.SIGNED)
-            kept: cython.bint = saves and self.slots < _SLOTS
+            kept: cython.bint = saves and self.slots < SLOTS
             if (wanted == Known.CONSTANT or wanted == Known.STACK) and self.slots < _SLOTS_FOR_ALL:
                 kept = True
             if saves and not kept:
@@ -108,7 +117,7 @@ class State(Registers):
                 self.saved[self.slots] = value
                 self.may_link = self.may_link or wanted == Known.CFA
                 self.slots += 1
-                self.changed = self.stirred = True
+                self.note_slots()
         elif is_vague(kind):
             if wanted == Known.ENTRY or wanted == Known.SIGNED:
                 self.lost = self.stirred = True
@@ -138,7 +147,7 @@ class State(Registers):
         if is_moved:
             # A function puts another address there, at which it will go on when it returns.
             self.saved[slot] = Known.ANY
-            self.changed = self.stirred = True
+            self.note_slots()
         else:
             self.drop(slot)
         if not exactly:
@@ -188,7 +197,7 @@ class State(Registers):
                     self.drop(i)
                 elif self.saved[i] & KIND_MASK == Known.CFA and self.may_be_written(i):
                     self.saved[i] = Known.ANY
-                    self.changed = self.stirred = True
+                    self.note_slots()
                     i += 1
                 else:
                     i += 1
@@ -256,6 +265,11 @@ class State(Registers):
         with cython.boundscheck(False):
             self.keys[slot] = self.keys[self.slots]
             self.saved[slot] = self.saved[self.slots]
+        return self.note_slots()
+
+    def note_slots(self) -> cython.int:
+        """Note that slots are others from now on."""
+        self.slots_at = -1
         self.changed = self.stirred = True
         return 0
 

@@ -74,6 +74,8 @@ cdef class Unit:
     cdef bint is_described(self, unsigned long long address) noexcept nogil
     cdef unsigned long long address_of(self, long long place) noexcept nogil
     cdef int enter(self, long long place) noexcept nogil
+    cdef bint has_room(self, Py_ssize_t words) except -1 nogil
+    cdef bint join(self, Py_ssize_t at) except -1 nogil
     cdef Py_ssize_t keep(self) except -1 nogil
     cdef int put_off(self, long long place) except -1 nogil
     cdef int bring(self, Py_ssize_t doubt) noexcept nogil

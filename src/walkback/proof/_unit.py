@@ -13,17 +13,18 @@ if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.base.searching import last
     from cython.cimports.walkback.proof.stored import HEAD, join, read, size, write
-    from cython.cimports.walkback.proof.values import Trust, Verdict, Why
+    from cython.cimports.walkback.proof.values import SLOTS, Trust, Verdict, Why
 else:
     from walkback.base.growing import Growing
     from walkback.base.searching import last
     from walkback.proof.stored import HEAD, join, read, size, write
-    from walkback.proof.values import Trust, Verdict, Why
+    from walkback.proof.values import SLOTS, Trust, Verdict, Why
 
 _LARGEST = cython.declare(cython.longlong, 1 << 22)
 """Bytes of a unit; larger ones are not walked."""
 _ARENA = cython.declare(cython.Py_ssize_t, 1 << 24)
 """Words of the states of a unit; with more it has too many ways."""
+_MOST_SLOTS = cython.declare(cython.Py_ssize_t, 1 + 2 * SLOTS)
 
 
 def _doubled(numbers):
@@ -176,16 +177,21 @@ class Unit:
         return 0
 
     def keep(self) -> cython.Py_ssize_t:
-        """Store the state; returns where."""
+        """Store the state; returns where. If there is no room it is not stored, and some other is there."""
         at: cython.Py_ssize_t = self.arena_used
-        if at + size(self.state) > _ARENA:
-            self.is_full = True
-            at = 0
-        while at + size(self.state) > self.arena.shape[0]:
-            self.more_arena()
-        write(self.state, self.arena, at)
-        self.arena_used = at + size(self.state)
+        if not self.has_room(size(self.state)):
+            return 0
+        self.arena_used = write(self.state, self.arena, at)
         return at
+
+    def has_room(self, words: cython.Py_ssize_t) -> cython.bint:
+        """Make room for some words; without it the unit is full."""
+        if self.arena_used + words > _ARENA:
+            self.is_full = True
+            return False
+        while self.arena_used + words > self.arena.shape[0]:
+            self.more_arena()
+        return True
 
     def enqueue(self, block: cython.Py_ssize_t) -> cython.int:
         """Let a block be walked, again if need be. The queue is a heap: the first block in the code comes first."""
@@ -266,12 +272,21 @@ class Unit:
         elif self.assumed and not self.block_assumed[block] and not self.takes_all:
             self.doubts.add(place, self.keep(), self.source + 1, Trust.LEAST)  # what was assumed is no surer
         else:
-            if join(self.state, self.arena, cython.cast(cython.Py_ssize_t, self.block_state[block])):
+            if self.join(cython.cast(cython.Py_ssize_t, self.block_state[block])):
                 self.enqueue(block)
             if self.trust < self.block_trust[block]:
                 self.block_trust[block] = self.trust
                 self.enqueue(block)
         return 0
+
+    def join(self, at: cython.Py_ssize_t) -> cython.bint:
+        """Keep of a stored state what the state agrees with; returns whether that changed it."""
+        room: cython.Py_ssize_t = self.arena_used
+        if not self.has_room(_MOST_SLOTS) or not join(self.state, self.arena, at, room):
+            return False
+        if self.arena[at] == room:
+            self.arena_used += 1 + 2 * cython.cast(cython.Py_ssize_t, self.arena[room])
+        return True
 
     def put_off(self, place: cython.longlong) -> cython.int:
         """A way that may not be one leads to a place where its state does not fit: decide when all else is walked."""

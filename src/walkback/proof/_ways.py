@@ -109,7 +109,7 @@ class Ways:
                 break
             if not self.code.has(address + i * width, width):
                 break
-            entry = self.code.read(address + i * width, width, signed)
+            entry = self.code.read(width, signed)
             if is_relative:
                 entry = entry * self.state.tables[number, 4] + self.state.tables[number, 3]
             place = self.unit.place_of(cython.cast(cython.ulonglong, entry))
@@ -146,9 +146,12 @@ class Ways:
         place: cython.longlong = self.unit.place_of(self.caught)
         if place >= 0:
             value: cython.longlong = self.state.get(self.state.sp)
-            self.state.set(self.state.sp, moved(value, self.taken_off()))
+            taken_off: cython.longlong = self.taken_off()
+            if taken_off:
+                self.state.set(self.state.sp, moved(value, taken_off))
             self.come_to(place, False)  # calls that let no exception out are in the same table
-            self.state.set(self.state.sp, value)
+            if taken_off:
+                self.state.set(self.state.sp, value)
         self.state.stirred = False
         return 0
 

@@ -37,6 +37,17 @@ SMALL = 256
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
+def brief_at(briefs: cython.const[cython.ushort][::1], at: cython.Py_ssize_t) -> cython.uint:
+    """The instruction in brief that begins at a place in the image; 0 if none does."""
+    with cython.boundscheck(False):
+        found: cython.uint = briefs[at >> 1]
+    return 0 if (found ^ at) & 1 else found
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
 def register_bits(machine: cython.int) -> cython.int:
     """How many bits have the number of a register."""
     return 4 if machine == AMD64 else 6 if machine == AARCH64 else 5

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from walkback.base.arch import S390X, Machine
-from walkback.base.arrays import I16, I64, U8, U32, Bools, Numbers, distinct, is_one_of
+from walkback.base.arrays import I16, I64, U8, U32, U64, Bools, Numbers, distinct, is_one_of
 from walkback.base.dataclass import dataclass
 from walkback.dwarf.expressions import block_at, chain, part_of, value
 from walkback.dwarf.files import FrameSource
@@ -97,6 +97,17 @@ class ClaimSets:
         wanted = np.where(is_cfa, -offset * (1 << VALUE_SHIFT) + int(Known.CFA), entry)
         place = np.where(is_saved, offset * (1 << VALUE_SHIFT) + int(Known.CFA), np.where(is_cfa, self.base, target))
         return np.stack((form, place, wanted, np.zeros(len(form), np.int64)), axis=1)
+
+    def needed(self, machine: Machine) -> U64:
+        """For each set the registers that it needs, and those that it needs only for the return address, as bits."""
+        register = np.where(self.base == UNCHANGED, self.target, self.base).astype(np.int64)
+        only = ((self.target == machine.ra) & (register != machine.ra)).astype(np.int64)
+        found = np.zeros((len(self), 2), np.uint64)
+        number = np.repeat(np.arange(len(self)), np.diff(self.first))
+        real = (register >= 0) & (register < REGISTERS)
+        bits = np.uint64(1) << register[real].astype(np.uint64)
+        np.bitwise_or.at(found, (number[real], only[real]), bits)
+        return found
 
     def saved(self) -> int:
         """A bit for each register that a claim has on the stack."""

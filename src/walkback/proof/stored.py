@@ -10,8 +10,11 @@ from walkback.proof._state import State
 from walkback.proof.packed import joined
 from walkback.proof.values import NO_BOUND
 
-HEAD = 4
-"""Words of a stored state before its values: the slots, whether something was lost, and the bound of an index."""
+HEAD = 5
+"""Words of a stored state before its values.
+
+They are where its slots are, whether something was lost, the bound of an index, and which set of claims was proved.
+"""
 
 
 @cython.cfunc
@@ -19,32 +22,38 @@ HEAD = 4
 @cython.nogil
 @cython.exceptval(check=False)
 def size(state: State) -> cython.int:
-    """How many words the state takes when it is stored."""
-    return HEAD + state.registers + 2 * state.slots
+    """How many words the state takes at most when it is stored."""
+    return HEAD + state.registers + 1 + 2 * state.slots
 
 
 @cython.cfunc
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def write(state: State, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cython.int:
-    """Store the state."""
+def write(state: State, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Store the state; returns the place behind. Slots that are stored already are not stored again."""
     i: cython.int
     with cython.boundscheck(False):
-        arena[at] = state.slots
+        values: cython.Py_ssize_t = at + HEAD
+        end: cython.Py_ssize_t = values + state.registers
+        for i in range(state.registers):
+            arena[values + i] = state.values[i]
+        if state.slots_at < 0:
+            state.slots_at = end
+            arena[end] = state.slots
+            end += 1
+            for i in range(state.slots):
+                arena[end + i] = state.keys[i]
+            end += state.slots
+            for i in range(state.slots):
+                arena[end + i] = state.saved[i]
+            end += state.slots
+        arena[at] = state.slots_at
         arena[at + 1] = state.lost
         arena[at + 2] = state.bound_register
         arena[at + 3] = state.bound
-        at += HEAD
-        for i in range(state.registers):
-            arena[at + i] = state.values[i]
-        at += state.registers
-        for i in range(state.slots):
-            arena[at + i] = state.keys[i]
-        at += state.slots
-        for i in range(state.slots):
-            arena[at + i] = state.saved[i]
-    return 0
+        arena[at + 4] = -1 if state.changed else state.proved
+    return end
 
 
 @cython.cfunc
@@ -55,20 +64,24 @@ def read(state: State, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cy
     """Go on from a stored state."""
     i: cython.int
     with cython.boundscheck(False):
-        state.slots = cython.cast(cython.int, arena[at])
+        slots: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, arena[at])
         state.lost = arena[at + 1] != 0
         state.bound_register = cython.cast(cython.int, arena[at + 2])
         state.bound = arena[at + 3]
-        at += HEAD
+        state.proved = arena[at + 4]
         for i in range(state.registers):
-            state.values[i] = arena[at + i]
-        at += state.registers
-        for i in range(state.slots):
-            state.keys[i] = arena[at + i]
-        at += state.slots
-        for i in range(state.slots):
-            state.saved[i] = arena[at + i]
-    state.changed = state.stirred = state.may_link = True
+            state.values[i] = arena[at + HEAD + i]
+        if slots != state.slots_at:
+            state.slots_at = slots
+            state.slots = cython.cast(cython.int, arena[slots])
+            slots += 1
+            for i in range(state.slots):
+                state.keys[i] = arena[slots + i]
+            slots += state.slots
+            for i in range(state.slots):
+                state.saved[i] = arena[slots + i]
+    state.changed = state.proved < 0
+    state.stirred = state.may_link = True
     state.compared = 0
     state.copied = state.copy = NONE
     return 0
@@ -78,8 +91,11 @@ def read(state: State, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cy
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def join(state: State, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cython.bint:
-    """Keep of a stored state what this one agrees with; returns whether that changed it."""
+def join(state: State, arena: cython.longlong[::1], at: cython.Py_ssize_t, room: cython.Py_ssize_t) -> cython.bint:
+    """Keep of a stored state what this one agrees with; returns whether that changed it.
+
+    If slots are lost, those that are left are stored at `room`, as other states may have the same.
+    """
     differs: cython.bint = False
     with cython.boundscheck(False):
         if arena[at + 2] != NONE and (arena[at + 2] != state.bound_register or arena[at + 3] != state.bound):
@@ -89,8 +105,12 @@ def join(state: State, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cy
         if state.lost and not arena[at + 1]:
             arena[at + 1] = True
             differs = True
-    if not is_at(state, arena, at) and join_values(state, arena, at):
-        differs = True
+        if join_registers(state, arena, at + HEAD):
+            differs = True
+        if arena[at] != state.slots_at and join_slots(state, arena, at, room):
+            differs = True
+        if differs:
+            arena[at + 4] = -1
     return differs
 
 
@@ -98,17 +118,39 @@ def join(state: State, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cy
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def is_at(state: State, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cython.bint:
-    """Whether a stored state has the same values, in the same order."""
+def join_registers(state: State, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cython.bint:
+    """Keep of the registers of a stored state what this one agrees with; returns whether that changed them."""
+    i: cython.int
+    one: cython.longlong
+    difference: cython.longlong = 0
+    differs: cython.bint = False
+    with cython.boundscheck(False):
+        for i in range(state.registers):
+            difference |= arena[at + i] ^ state.values[i]
+        if not difference:
+            return False
+        for i in range(state.registers):
+            one = arena[at + i]
+            if one != state.values[i]:
+                one = joined(one, state.values[i])
+                if one != arena[at + i]:
+                    arena[at + i] = one
+                    differs = True
+    return differs
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def has_slots(state: State, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cython.bint:
+    """Whether stored slots are those of the state, in the same order."""
     i: cython.int
     difference: cython.longlong = 0
     with cython.boundscheck(False):
         if arena[at] != state.slots:
             return False
-        at += HEAD
-        for i in range(state.registers):
-            difference |= arena[at + i] ^ state.values[i]
-        at += state.registers
+        at += 1
         for i in range(state.slots):
             difference |= arena[at + i] ^ state.keys[i]
         at += state.slots
@@ -121,40 +163,38 @@ def is_at(state: State, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> c
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def join_values(state: State, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cython.bint:
-    """Keep of the values of a stored state what this one agrees with; returns whether that changed it."""
+def join_slots(
+    state: State, arena: cython.longlong[::1], at: cython.Py_ssize_t, room: cython.Py_ssize_t
+) -> cython.bint:
+    """Let a stored state have the slots that this one agrees with; returns whether those are others."""
     i: cython.int
     j: cython.int = -1
     kept: cython.int = 0
     one: cython.longlong
     differs: cython.bint = False
     with cython.boundscheck(False):
-        count: cython.int = cython.cast(cython.int, arena[at])
-        values: cython.Py_ssize_t = at + HEAD
-        keys: cython.Py_ssize_t = values + state.registers
-        saved: cython.Py_ssize_t = keys + count
-        for i in range(state.registers):
-            one = arena[values + i]
-            if one != state.values[i]:
-                one = joined(one, state.values[i])
-                if one != arena[values + i]:
-                    arena[values + i] = one
-                    differs = True
+        slots: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, arena[at])
+        if has_slots(state, arena, slots):
+            state.slots_at = slots
+            return False
+        count: cython.int = cython.cast(cython.int, arena[slots])
+        saved: cython.Py_ssize_t = room + 1 + count
         for i in range(count):
             for _ in range(state.slots):
                 j = j + 1 if j + 1 < state.slots else 0  # the next is mostly in the next slot
-                if state.keys[j] == arena[keys + i]:
-                    one = arena[saved + i]
+                if state.keys[j] == arena[slots + 1 + i]:
+                    one = arena[slots + 1 + count + i]
                     if one != state.saved[j]:
                         one = joined(one, state.saved[j])
-                        differs = differs or one != arena[saved + i]
-                    arena[keys + kept] = state.keys[j]
+                        differs = differs or one != arena[slots + 1 + count + i]
+                    arena[room + 1 + kept] = state.keys[j]
                     arena[saved + kept] = one
                     kept += 1
                     break
-        if kept != count:
-            arena[at] = kept
-            for i in range(kept):
-                arena[keys + kept + i] = arena[saved + i]
-            differs = True
-    return differs
+        if kept == count and not differs:
+            return False
+        for i in range(kept):
+            arena[room + 1 + kept + i] = arena[saved + i]
+        arena[room] = kept
+        arena[at] = room
+    return True

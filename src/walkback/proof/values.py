@@ -6,6 +6,8 @@ from enum import IntEnum
 
 REGISTERS = 48
 """What kernels number as registers, at most."""
+SLOTS = 64
+"""Places on the stack that are followed, at most."""
 CFA_TARGET = 255
 """In a claim, for the register that is said to be somewhere: the CFA."""
 CFA_BASE = -2
