@@ -7,12 +7,13 @@ import cython
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def last(
-    numbers: cython.const[cython.ulonglong][::1], count: cython.Py_ssize_t, wanted: cython.ulonglong
+def last_between(
+    numbers: cython.const[cython.ulonglong][::1],
+    low: cython.Py_ssize_t,
+    high: cython.Py_ssize_t,
+    wanted: cython.ulonglong,
 ) -> cython.Py_ssize_t:
-    """The last of the first `count` numbers that is not larger than the one wanted; -1 if all are."""
-    low: cython.Py_ssize_t = 0
-    high: cython.Py_ssize_t = count
+    """The last number from `low` to `high` that is not larger than the one wanted; the one before if all are."""
     middle: cython.Py_ssize_t
     with cython.boundscheck(False):
         while low < high:
@@ -22,6 +23,17 @@ def last(
             else:
                 high = middle
     return low - 1
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def last(
+    numbers: cython.const[cython.ulonglong][::1], count: cython.Py_ssize_t, wanted: cython.ulonglong
+) -> cython.Py_ssize_t:
+    """The last of the first `count` numbers that is not larger than the one wanted; -1 if all are."""
+    return last_between(numbers, 0, count, wanted)
 
 
 @cython.cfunc

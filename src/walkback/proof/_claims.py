@@ -252,6 +252,7 @@ class Claims:
             return state.set(target, wanted)
         if self.base[entry] < CFA_BASE:
             return 0
+        state.may_have_moved = state.may_have_moved or target == state.ra
         if state.get(target) & KIND_MASK != Known.CFA:
             state.set(target, Known.OTHER)
         if self.depth[entry] == 0 and self.base[entry] >= 0:

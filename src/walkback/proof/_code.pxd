@@ -25,6 +25,9 @@ cdef class Code:
     cdef bint moves
     # Functions that are called: whether they come back, what they change and keep, and their bytes
     cdef const unsigned long long[::1] functions
+    # For equally wide pieces of addresses, by their width in bits, the first of them that begins there or behind
+    cdef const unsigned int[::1] near
+    cdef int shift
     cdef const unsigned char[::1] back
     cdef const unsigned long long[::1] written
     cdef const unsigned long long[::1] kept
@@ -62,6 +65,7 @@ cdef class Code:
     cdef bint is_pointed_to(self, unsigned long long address) noexcept nogil
     cdef bint is_data(self, unsigned long long address) noexcept nogil
     cdef int look_up(self, unsigned long long address) noexcept nogil
+    cdef Py_ssize_t function_before(self, unsigned long long address) noexcept nogil
     cdef bint returns(self, unsigned long long address) noexcept nogil
     cdef unsigned long long reach(self, unsigned long long address) noexcept nogil
     cdef unsigned long long read_calls(self, unsigned long long begin, long long size) noexcept nogil

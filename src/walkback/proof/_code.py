@@ -5,10 +5,11 @@ import numpy as np
 
 from walkback.base.bits import WORD
 from walkback.proof.imagedata import BLOCK_BITS
+from walkback.table.pieces import directory_of
 
 if cython.compiled:
     from cython.cimports.walkback.base.cursor import as_signed
-    from cython.cimports.walkback.base.searching import last
+    from cython.cimports.walkback.base.searching import last, last_between
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code.decoding import decode
     from cython.cimports.walkback.code.effects import Flow
@@ -17,7 +18,7 @@ if cython.compiled:
     from cython.cimports.walkback.proof.values import Back
 else:
     from walkback.base.cursor import as_signed
-    from walkback.base.searching import last
+    from walkback.base.searching import last, last_between
     from walkback.code._instruction import Instruction
     from walkback.code.decoding import decode
     from walkback.code.effects import Flow
@@ -76,6 +77,8 @@ class Code:
         self.waits = image.is_linux and self.machine == AMD64
         self.moves = image.moves
         self.functions, self.back = memoryview(known.functions), memoryview(known.back)
+        near, self.shift = directory_of(known.functions, known.functions, len(known.functions))
+        self.near = memoryview(near)
         self.written, self.kept = memoryview(known.written), memoryview(known.kept)
         self.size = memoryview(known.size)
         self.named, self.targets = memoryview(known.named), memoryview(known.targets)
@@ -156,7 +159,7 @@ class Code:
         those that it never saves, if all that it does is known; then `known_size` has its bytes. `is_odd` is code of
         this file without a table.
         """
-        part: cython.Py_ssize_t = last(self.functions, self.functions.shape[0], address)
+        part: cython.Py_ssize_t = self.function_before(address)
         self.is_silent = self.is_seldom = self.is_again = self.is_beyond = self.comes_back = False
         self.changed = _ALL
         self.broken = 0
@@ -179,6 +182,17 @@ class Code:
         self.is_odd = not self.is_silent and self.place(address) >= 0
         return 0
 
+    def function_before(self, address: cython.ulonglong) -> cython.Py_ssize_t:
+        """The last of the functions that begins at an address or in front of it; -1 if there is none."""
+        count: cython.Py_ssize_t = self.functions.shape[0]
+        with cython.boundscheck(False):
+            if count == 0 or address < self.functions[0]:
+                return -1
+            if address >= self.functions[count - 1]:
+                return count - 1
+            bucket: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, (address - self.functions[0]) >> self.shift)
+            return last_between(self.functions, self.near[bucket], self.near[bucket + 1], address)
+
     def returns(self, address: cython.ulonglong) -> cython.bint:
         """Whether a function outside of the table comes back, as its calls show."""
         found: cython.Py_ssize_t = last(self.returning, self.returning.shape[0], address)
@@ -191,7 +205,7 @@ class Code:
         self.calls = 0
         self.ok = self.will_call(address)
         while self.ok and i < self.calls:
-            part: cython.Py_ssize_t = last(self.functions, self.functions.shape[0], self.called[i])
+            part: cython.Py_ssize_t = self.function_before(self.called[i])
             if part < 0 or self.functions[part] != self.called[i]:
                 self.ok = False
             elif self.back[part] != Back.NEVER:

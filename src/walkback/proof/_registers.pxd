@@ -12,6 +12,8 @@ cdef class Registers:
     cdef bint calls_push
     cdef long long return_address
     cdef long long signed_return
+    # Whether a register may have it that is not its own
+    cdef bint may_have_moved
     cdef unsigned long long preserved
     # The registers whose values at the entry are followed
     cdef unsigned long long entered

@@ -11,12 +11,12 @@ if cython.compiled:
     from cython.cimports.walkback.code.amd64.registers import BEHIND
     from cython.cimports.walkback.code.effects import NONE
     from cython.cimports.walkback.proof.packed import made
-    from cython.cimports.walkback.proof.values import KIND_MASK, NO_BOUND, PLAIN_MASK, REGISTERS, Known
+    from cython.cimports.walkback.proof.values import NO_BOUND, PLAIN_MASK, REGISTERS, Known
 else:
     from walkback.code.amd64.registers import BEHIND
     from walkback.code.effects import NONE
     from walkback.proof.packed import made
-    from walkback.proof.values import KIND_MASK, NO_BOUND, PLAIN_MASK, REGISTERS, Known
+    from walkback.proof.values import NO_BOUND, PLAIN_MASK, REGISTERS, Known
 
 _TABLES = cython.declare(cython.int, 1024)
 _ALIGNMENTS = cython.declare(cython.int, 64)
@@ -56,6 +56,7 @@ class Registers:
     def begin(self) -> cython.int:
         """Begin with another unit."""
         self.table_count = self.alignment_count = 0
+        self.may_have_moved = not self.calls_push
         return 0
 
     def enter(self) -> cython.int:
@@ -159,10 +160,9 @@ class Registers:
     def moved_return(self) -> cython.bint:
         """Whether the return address is in a register that calls need not keep."""
         register: cython.int
-        with cython.boundscheck(False):
-            for register in range(self.registers):
-                kind: cython.int = self.values[register] & KIND_MASK
-                if (kind == Known.ENTRY or kind == Known.SIGNED) and not (self.preserved >> register) & 1:
-                    if self.is_return_address(register):
-                        return True
+        if not self.may_have_moved:
+            return False
+        for register in range(self.registers):
+            if not (self.preserved >> register) & 1 and self.is_return_address(register):
+                return True
         return False

@@ -90,6 +90,7 @@ class State(Registers):
             with cython.boundscheck(False):
                 for i in range(self.slots):
                     if self.keys[i] == place:
+                        self.may_have_moved = self.may_have_moved or self.saved[i] == self.return_address
                         return self.saved[i]
             return Known.ANY if self.lost or kind == Known.ENTRY else Known.OTHER
         if is_vague(kind):
