@@ -55,6 +55,7 @@ KERNELS = (
     "walkback.proof._effects",
     "walkback.proof._found",
     "walkback.proof._labels",
+    "walkback.proof._leaving",
     "walkback.proof._registers",
     "walkback.proof._rows",
     "walkback.proof._scan",

@@ -12,53 +12,46 @@ from walkback.base.views import takes_views
 if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.base.searching import holds
-    from cython.cimports.walkback.code.effects import Condition, Effect, Flow
-    from cython.cimports.walkback.code.machines import AARCH64, AMD64, S390X
+    from cython.cimports.walkback.code.effects import Effect, Flow
+    from cython.cimports.walkback.code.machines import AMD64, S390X
     from cython.cimports.walkback.proof._along import Along
+    from cython.cimports.walkback.proof._leaving import Leaving
     from cython.cimports.walkback.proof._walk import Walk
     from cython.cimports.walkback.proof.brief import accessed, brief_at, changes, skim
-    from cython.cimports.walkback.proof.packed import is_on_stack, made, moved
+    from cython.cimports.walkback.proof.packed import moved
     from cython.cimports.walkback.proof.shown import (
         cfa_word,
         in_frame,
         is_as_entered,
         is_callers,
         is_passed,
-        loses,
         not_as_entered,
         rest_word,
         saves,
     )
-    from cython.cimports.walkback.proof.stored import HEAD
-    from cython.cimports.walkback.proof.values import AWAY, KIND_MASK, LEFT, OFFSET_SHIFT, Known, Seen
+    from cython.cimports.walkback.proof.values import AWAY, LEFT, Seen
 else:
     from walkback.base.growing import Growing
     from walkback.base.searching import holds
-    from walkback.code.effects import Condition, Effect, Flow
-    from walkback.code.machines import AARCH64, AMD64, S390X
+    from walkback.code.effects import Effect, Flow
+    from walkback.code.machines import AMD64, S390X
     from walkback.proof._along import Along
+    from walkback.proof._leaving import Leaving
     from walkback.proof._walk import Walk
     from walkback.proof.brief import accessed, brief_at, changes, skim
-    from walkback.proof.packed import is_on_stack, made, moved
+    from walkback.proof.packed import moved
     from walkback.proof.shown import (
         cfa_word,
         in_frame,
         is_as_entered,
         is_callers,
         is_passed,
-        loses,
         not_as_entered,
         rest_word,
         saves,
     )
-    from walkback.proof.stored import HEAD
-    from walkback.proof.values import AWAY, KIND_MASK, LEFT, OFFSET_SHIFT, Known, Seen
+    from walkback.proof.values import AWAY, LEFT, Seen
 
-_RETURN = cython.declare(cython.int, 0xC3)
-_RETURN_AND_POP = cython.declare(cython.int, 0xC2)
-"""Opcodes of AMD64."""
-_LONGEST_WAY = cython.declare(cython.int, 1 << 12)
-"""Blocks."""
 _WIDTHS = 5, 3, 3
 """Of the rows, tails and calls that are found."""
 
@@ -96,7 +89,11 @@ def found_rules(walks, machine, ranges, unit_first, wanted, catching):
         first, end = piece
         growing = [Growing(width) for width in _WIDTHS]
         units = unit_first[first : end + 1]
-        _found_rules(walk, Along(machine), units, wanted[first:end], catching, seen, ends, straight, *growing)
+        rows, tails, calls = growing
+        leaving = Leaving(walk, seen, tails)
+        _found_rules(
+            walk, Along(machine), leaving, units, wanted[first:end], catching, seen, ends, straight, rows, calls
+        )
         return [rows.rows() for rows in growing]
 
     rows, tails, calls = joined(walks.each(found), _WIDTHS)
@@ -107,6 +104,7 @@ def found_rules(walks, machine, ranges, unit_first, wanted, catching):
 def _found_rules(
     walk: Walk,
     along: Along,
+    leaving: Leaving,
     unit_first: cython.const[cython.longlong][::1],
     wanted: cython.const[cython.uchar][::1],
     catching: cython.const[cython.ulonglong][::1],
@@ -114,7 +112,6 @@ def _found_rules(
     ends: cython.ulonglong[::1],
     straight: cython.ulonglong[::1],
     rows: Growing,
-    tails: Growing,
     calls: Growing,
 ):
     group: cython.Py_ssize_t
@@ -129,7 +126,7 @@ def _found_rules(
             end = cython.cast(cython.Py_ssize_t, unit_first[group + 1])
             if walk.follow(first, end):
                 for i in range(end - first):
-                    _follow_range(walk, along, i, catching, seen, ends, straight, rows, tails, calls)
+                    _follow_range(walk, along, leaving, i, catching, seen, ends, straight, rows, calls)
             else:
                 for i in range(first, end):
                     seen[walk.unit.members[i]] |= Seen.COMPLEX
@@ -143,13 +140,13 @@ def _found_rules(
 def _follow_range(
     walk: Walk,
     along: Along,
+    leaving: Leaving,
     member: cython.Py_ssize_t,
     catching: cython.const[cython.ulonglong][::1],
     seen: cython.ushort[::1],
     ends: cython.ulonglong[::1],
     straight: cython.ulonglong[::1],
     rows: Growing,
-    tails: Growing,
     calls: Growing,
 ) -> cython.int:
     """The rules of one range, in the order of its code."""
@@ -194,12 +191,12 @@ def _follow_range(
             continue
         if walk.unit.owner[place] - 1 != block or place != expected:
             falls: cython.bint = place == expected and not _ends(walk.edges.one.flow) and not straight[number]
-            if falls and is_as_entered(walk.state, walk.code.machine) and not _differs(walk, place, block):
-                _note_joining(walk, root, walk.unit.owner[place] - 1, tails)
+            if falls and is_as_entered(walk.state, walk.code.machine) and not leaving.differs(place, block):
+                leaving.note_joining(root, walk.unit.owner[place] - 1)
             block = walk.unit.owner[place] - 1
             walk.unit.take_up(block)
             walk.go_on(walk.unit.block_place[block], place)
-            root = _root(walk, block)
+            root = leaving.root(block)
             along.begin_block()
             walk.state.changed = True
         else:
@@ -247,7 +244,7 @@ def _follow_range(
                     body = walk.state.values[walk.state.sp]
                 if holds(catching, walk.edges.one.target) and walk.state.values[walk.state.sp] != body:
                     seen[number] |= Seen.CATCHES
-            _note_leaving(walk, block, seen, tails)
+            leaving.note(block)
         if is_first and along.saves_more(walk.edges.one):
             seen[number] |= Seen.SPARES
         along.note(walk.edges.one, walk.asks)
@@ -310,136 +307,3 @@ def _is_usual_call(walk: Walk) -> cython.bint:
 def _ends(flow: cython.int) -> cython.bint:
     """Whether control does not go on behind an instruction."""
     return flow == Flow.JUMP or flow == Flow.JUMP_INDIRECT or flow == Flow.RETURN
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(-1, check=False)
-def _note_leaving(walk: Walk, block: cython.Py_ssize_t, seen: cython.ushort[::1], tails: Growing) -> cython.int:
-    """Note how control leaves at an instruction that does not just go on: of the range whose entry led there."""
-    flow: cython.int = walk.edges.one.flow
-    root: cython.Py_ssize_t = _root(walk, block)
-    stack: cython.longlong = walk.state.values[walk.state.sp]
-    value: cython.longlong = walk.state.get(walk.edges.one.first) if walk.edges.one.first >= 0 else 0
-    if flow == Flow.JUMP_INDIRECT and value & KIND_MASK == Known.CONSTANT:
-        flow = Flow.JUMP
-        walk.edges.one.target = cython.cast(cython.ulonglong, value >> OFFSET_SHIFT)
-    jumps: cython.bint = flow == Flow.JUMP or flow == Flow.BRANCH
-    if flow == Flow.JUMP_INDIRECT:
-        if walk.edges.one.first >= 0 and value == walk.state.return_address:
-            taken: cython.longlong = 8 if walk.code.machine == AMD64 else 0  # from the stack, into the register
-            return _note_return(walk, stack == made(Known.CFA, 0, taken - walk.state.entry_offset), seen, root)
-        # With less on the stack than a call leaves there it was entered with more.
-        if stack & KIND_MASK == Known.CFA and stack >> OFFSET_SHIFT > -walk.state.entry_offset:
-            seen[root] |= Seen.ASTRAY
-        elif stack & KIND_MASK == Known.STACK and is_passed(walk.state, walk.state.fp):
-            seen[root] |= Seen.ASTRAY  # its frame is gone, and it goes on with another function's, as for exceptions
-        elif is_as_entered(walk.state, walk.code.machine):
-            seen[root] |= Seen.JUMPS | (Seen.LOSES if loses(walk.state) else 0)
-        return 0
-    if flow != Flow.RETURN and not jumps:
-        return 0
-    at_entry: cython.bint = is_as_entered(walk.state, walk.code.machine)
-    place: cython.longlong = walk.unit.place_of(walk.edges.one.target) if jumps else -1
-    if place >= 0 and not _differs(walk, place, block):
-        member: cython.Py_ssize_t = walk.unit.member_of(place)
-        is_part: cython.bint = walk.is_entry[walk.unit.members[walk.unit.first + member]] == 0
-        if (member != walk.unit.member or is_part) and not _is_out(walk):
-            tails.add(root, walk.edges.one.target, at_entry)
-        if at_entry:
-            _note_joining(walk, root, walk.unit.owner[place] - 1, tails)
-        return 0
-    if flow == Flow.RETURN:
-        usual: cython.bint = walk.code.machine == AARCH64 or _is_usual_return(walk)
-        _note_return(walk, usual and walk.edges.returns_to_caller(), seen, root)
-    elif not at_entry or place >= 0:
-        seen[root] |= Seen.ASTRAY
-    elif not _is_out(walk):
-        tails.add(root, walk.edges.one.target, 1)
-    return 0
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _is_out(walk: Walk) -> cython.bint:
-    """Whether a branch is taken with an index that is out of its bounds."""
-    condition: cython.int = walk.edges.one.condition
-    return walk.edges.one.flow == Flow.BRANCH and (condition == Condition.ABOVE or condition == Condition.ABOVE_EQUAL)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _note_joining(walk: Walk, root: cython.Py_ssize_t, block: cython.Py_ssize_t, tails: Growing) -> cython.int:
-    """Control goes on where another range led first, in the state of its entry, as if it jumped to that."""
-    other: cython.Py_ssize_t = _root(walk, block)
-    if other != root:
-        tails.add(root, walk.unit.start[other], 1)
-    return 0
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _note_return(walk: Walk, is_right: cython.bint, seen: cython.ushort[::1], root: cython.Py_ssize_t) -> cython.int:
-    """Note a return of the range whose entry led there, and whether it is one that its caller expects."""
-    if is_right:
-        seen[root] |= Seen.RETURNS
-        return 0
-    seen[root] |= Seen.ASTRAY
-    if is_on_stack(walk.state.values[walk.state.sp] & KIND_MASK):
-        seen[root] |= Seen.MOVES
-    return 0
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _is_usual_return(walk: Walk) -> cython.bint:
-    """Whether it is a return of functions: none of handlers, and none that takes arguments off the stack."""
-    end: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, walk.edges.pos) + walk.edges.one.length
-    if walk.code.machine != AMD64:
-        return walk.edges.one.first >= 0  # else it loads a program status word
-    if walk.edges.one.length >= 3 and walk.code.data[end - 3] == _RETURN_AND_POP:
-        return walk.code.data[end - 2] | walk.code.data[end - 1] == 0
-    return walk.code.data[end - 1] == _RETURN
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _differs(walk: Walk, place: cython.longlong, here: cython.Py_ssize_t) -> cython.bint:
-    """Whether the stack pointer is surely another one than on the ways that led to a place.
-
-    A function with a frame pointer may have more on the stack on one of two ways.
-    """
-    block: cython.Py_ssize_t = walk.unit.head[place] - 1
-    if block < 0:
-        return False
-    if walk.state.values[walk.state.fp] & KIND_MASK == Known.CFA and _root(walk, block) == _root(walk, here):
-        return False
-    at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, walk.unit.block_state[block])
-    there: cython.longlong = walk.unit.arena[at + HEAD + walk.state.sp]
-    stack: cython.longlong = walk.state.values[walk.state.sp]
-    return there != stack and there & KIND_MASK == Known.CFA and stack & KIND_MASK == Known.CFA
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _root(walk: Walk, block: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """The range from whose beginning control came to a block for the first time."""
-    i: cython.int
-    if walk.unit.count == 1:
-        return cython.cast(cython.Py_ssize_t, walk.unit.members[walk.unit.first])
-    source: cython.longlong = walk.unit.block_source[block]
-    for i in range(_LONGEST_WAY):
-        if source < 0:
-            break
-        block = walk.unit.owner[source] - 1
-        source = walk.unit.block_source[block]
-    return cython.cast(
-        cython.Py_ssize_t, walk.unit.members[walk.unit.first + walk.unit.member_of(walk.unit.block_place[block])]
-    )
