@@ -223,10 +223,16 @@ class PageVerdicts:
         proof = verified.proof
         places = sorted({address for its in chosen.values() for address, *_ in its})
         states = dict(zip(places, proof.states_at(unit, places), strict=True)) if places else {}
+        nothing = self._computed.number("")
         for its in chosen.values():
             before: dict[str, str] | None = None
+            former: Mapping[str, str] | None = None
             for address, _, verdict, cause in its:
                 state = words.state(proof.range_of(address), address, verdict, states[address])
+                if state is former and verdict is not Verdict.WRONG:
+                    self._has[address] = nothing
+                    continue
+                former = state
                 has = {_title(word): place for word, place in state.items()}
                 wrong = _title(register_word(proof.machine, cause)) if verdict is Verdict.WRONG else ""
                 shown = [listed({wrong: has.get(wrong, NOT_KNOWN)})] if wrong else []

@@ -127,22 +127,23 @@ class Words:
 
     def __init__(self, proof: Proof) -> None:
         self._proof = proof
-        self._claims: dict[int, dict[int, str]] = {}
-        self._found: tuple[object, dict[str, str]] = None, {}
+        self._claims: dict[tuple[int, int], dict[int, str]] = {}
+        self._found: dict[object, dict[str, str]] = {}
 
     def rules(self, number: int, address: int) -> dict[str, str]:
         """Where the table says that values are, at an address of a range."""
-        return self._by_word(self._claimed(number, address))
+        return self._by_word(self._claimed(number, self._proof.row_at(number, address), address))
 
-    def state(self, number: int, address: int, verdict: Verdict, state: StateWords | None) -> dict[str, str]:
+    def state(self, number: int, address: int, verdict: Verdict, state: StateWords | None) -> Mapping[str, str]:
         """Where the code has the CFA, the return address, and what the table claims besides."""
         if state is None:
             return {}
-        is_proved, claims = verdict is Verdict.PROVED, self._claimed(number, address)
-        known = is_proved, claims, state.of_caller, state.saved
-        if self._found[0] != known:  # most instructions change nothing of it
-            self._found = known, self._by_word(self._places(state, claims, is_proved=is_proved))
-        return dict(self._found[1])
+        is_proved, row = verdict is Verdict.PROVED, self._proof.row_at(number, address)
+        known = is_proved, number, row, tuple(state.of_caller), tuple(state.saved.items())
+        if known not in self._found:  # most instructions change nothing of it
+            places = self._places(state, self._claimed(number, row, address), is_proved=is_proved)
+            self._found[known] = self._by_word(places)
+        return self._found[known]
 
     def _places(self, state: StateWords, claims: Mapping[int, str], *, is_proved: bool) -> dict[int, str]:
         found = {target: state.where(target) for target in dict.fromkeys((CFA_TARGET, self._proof.machine.ra, *claims))}
@@ -150,11 +151,10 @@ class Words:
             found |= {target: claims[target] for target, at in found.items() if at == UNCHANGED and target in claims}
         return found
 
-    def _claimed(self, number: int, address: int) -> dict[int, str]:
-        row = self._proof.row_at(number, address)
-        if row not in self._claims:
-            self._claims[row] = self._proof.claims_at(number, address)
-        return self._claims[row]
+    def _claimed(self, number: int, row: int, address: int) -> dict[int, str]:
+        if (number, row) not in self._claims:
+            self._claims[number, row] = self._proof.claims_at(number, address)
+        return self._claims[number, row]
 
     def _by_word(self, places: Mapping[int, str]) -> dict[str, str]:
         return {register_word(self._proof.machine, target): place for target, place in places.items()}
