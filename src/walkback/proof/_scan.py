@@ -6,7 +6,7 @@ from typing import NamedTuple
 import cython
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U16, U64, Bools
+from walkback.base.arrays import I64, U8, U16, U64, Bools, distinct
 from walkback.base.bits import WORD
 from walkback.base.growing import joined
 from walkback.base.threads import by_threads, threads_for
@@ -21,7 +21,7 @@ if cython.compiled:
     from cython.cimports.walkback.code.effects import Effect, Flow
     from cython.cimports.walkback.code.machines import AARCH64, AMD64, S390X
     from cython.cimports.walkback.proof._code import Code
-    from cython.cimports.walkback.proof.brief import in_brief
+    from cython.cimports.walkback.proof.brief import brief_at, in_brief, is_idle, length_of
     from cython.cimports.walkback.proof.values import Way
 else:
     from walkback.base.growing import Growing
@@ -31,7 +31,7 @@ else:
     from walkback.code.effects import Effect, Flow
     from walkback.code.machines import AARCH64, AMD64, S390X
     from walkback.proof._code import Code
-    from walkback.proof.brief import in_brief
+    from walkback.proof.brief import brief_at, in_brief, is_idle, length_of
     from walkback.proof.values import Way
 
 _PAGE = cython.declare(cython.longlong, 0xFFF)
@@ -86,7 +86,10 @@ class Scan(NamedTuple):
 
 
 def scan(code, image, ranges, sp, former=None):
-    """Look at all ranges; what a former look found at ranges that are as they were is taken over, with its arrays."""
+    """Look at all ranges; what a former look found at ranges that are as they were is taken over, with its arrays.
+
+    In the others, instructions that it has in brief are decoded again only where that does not say enough.
+    """
     count = len(ranges.start)
     former = former or _nothing(len(image.data))
     known = _among(former, ranges)
@@ -130,7 +133,7 @@ def scan(code, image, ranges, sp, former=None):
         np.concatenate((renumbered(former.calls, number), calls)),
         called,
         taken,
-        np.sort(np.concatenate((former.named, named.ravel()))),
+        distinct(np.concatenate((former.named, named.ravel()))),
         targets,
         brief,
     )
@@ -156,6 +159,11 @@ def _nothing(size):
     none = np.zeros(0, np.bool_)
     ranges = numbers, np.zeros(0, np.int64), none, none, numbers, numbers, np.zeros(0, np.uint8)
     return Scan(*ranges, rows, rows, called, taken, numbers, targets, np.zeros(size // 2 + 1, np.uint16))
+
+
+def of_code(seen):
+    """What a look has seen that does not depend on the ranges: instructions in brief, and names."""
+    return _nothing(8 * (len(seen.targets) - 1))._replace(brief=seen.brief, named=seen.named)
 
 
 def is_same(ranges, former):
@@ -260,6 +268,15 @@ def _scan(
             goes_on: cython.bint = True
             ends: cython.bint = False
             while place < end:
+                # On AArch64 most of these may be the second of two that make an address.
+                is_enough: cython.bint = changed == _ALL and not ends and code.machine != AARCH64
+                what: cython.uint = brief_at(brief, place) if is_enough else 0
+                length: cython.int = length_of(what, code.machine)
+                if what and place + length <= end and not is_idle(what, code.machine, sp):
+                    place += length
+                    call = 0
+                    goes_on = True
+                    continue
                 decode(code.machine, code.bytes, place, end, away + place, one)
                 if ends:
                     ends = False
@@ -267,7 +284,7 @@ def _scan(
                     if at != place:
                         place = at  # data in the code
                         continue
-                what: cython.uint = in_brief(one, code.machine, sp)
+                what = in_brief(one, code.machine, sp)
                 if what:
                     brief[place >> 1] = cython.cast(cython.ushort, what | (place & 1))
                 if one.first > most:

@@ -184,6 +184,15 @@ def length_of(brief: cython.uint, machine: cython.int) -> cython.int:
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
+def is_idle(brief: cython.uint, machine: cython.int, none: cython.int) -> cython.bint:
+    """Whether an instruction in brief gives no register a value, copies and accesses nothing: it may be padding."""
+    return brief & DOES_MASK == 0 and changes(brief, machine) == cython.cast(cython.ulonglong, 1) << none
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
 def skim(state: State, brief: cython.uint, machine: cython.int) -> cython.int:
     """Let an instruction in brief happen; returns its length, or 0 if all of it has to be known."""
     bits: cython.int = register_bits(machine)

@@ -10,7 +10,7 @@ from walkback.base.dataclass import dataclass
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code
 from walkback.proof._found import found_rules
-from walkback.proof._scan import Scan
+from walkback.proof._scan import Scan, of_code
 from walkback.proof._state import State
 from walkback.proof._walk import Walk
 from walkback.proof.entries import parts_among, pointers_between
@@ -62,7 +62,7 @@ class Finder:
         pointed = pointers_between(prover.elf, start.min(), end.max()) if linked else np.zeros(0, np.uint64)
         self._pointed = distinct(pointed)
         self._last: _Round | None = None
-        self._seen: Scan | None = None
+        self._seen = of_code(starts.seen)
         self._parts = np.zeros(0, np.uint64)
         self._supposed = self._parts
         """Parts that nothing shows yet; to functions others jump, too."""
@@ -71,13 +71,17 @@ class Finder:
         self.framed = np.zeros(0, np.uint64)
         """Addresses that control goes to from other ranges, with more on the stack than a call leaves there."""
 
+    @property
+    def seen(self) -> Scan:
+        """What all looks have seen that does not depend on the ranges."""
+        return of_code(self._seen)
+
     def jumped_to(self, table: UnwindTable) -> U64:
         """Where code begins within ranges that only others jump to: parts of functions, which compilers put elsewhere.
 
         Those of one place belong to many functions, which would be walked together as long as these are one range.
         """
         ranges, _, known = self._look(table)
-        assert self._seen is not None
         calls, image = self._seen.calls, self._prover.image
         calls = calls[(calls[:, 2] > 0) & are_among(calls[:, 1], known.functions[known.back == Back.NEVER])]
         begins = np.concatenate((self._unnamed, image.at(calls[:, 2].astype(np.int64))))

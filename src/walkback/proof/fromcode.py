@@ -15,6 +15,7 @@ import numpy as np
 
 from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U32, U64, Bools, are_among, changes, distinct, ranked
+from walkback.proof._scan import Scan
 from walkback.proof.evidence import BEGINS, among_others, judged
 from walkback.proof.finding import Finder
 from walkback.proof.findings import Findings
@@ -88,16 +89,17 @@ def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = Fa
         entries = distinct(np.append(entries, more))
     reasons = judged(prover, ranges, found, starts, finder)
     chosen = np.flatnonzero(reasons == 0)
-    proved = _proved(prover, _with_rules(prover, ranges, found, chosen, *finder.doubtful(ranges, found, reasons != 0)))
+    rules = _with_rules(prover, ranges, found, chosen, *finder.doubtful(ranges, found, reasons != 0))
+    proved = _proved(prover, rules, finder.seen)
     proved.range_origin = chosen[proved.range_origin]
     is_other = reasons != 0
     if known_only:
         is_other &= (reasons != Reason.NOT_ENTERED) | are_among(ranges.start, starts.named)
     others = np.flatnonzero(is_other)
     words, number = ranked(reasons[others])
-    rules = [OUTERMOST if word == BEGINS else inexpressible(Reason(word)) for word in words.tolist()]
+    why = [OUTERMOST if word == BEGINS else inexpressible(Reason(word)) for word in words.tolist()]
     start, end = ranges.start[others], np.where(reasons == BEGINS, found.straight, found.ends)[others]
-    left_out = _table(prover, start, end - start, number.reshape(-1).astype(np.uint32), rules)
+    left_out = _table(prover, start, end - start, number.reshape(-1).astype(np.uint32), why)
     left_out.range_origin = others
     return settled(joined([left_out, proved]), merge=True)
 
@@ -212,14 +214,14 @@ def _part(word: int, machine: Machine) -> Part:
     return UNCHANGED if kind == KEPT else Part(PartKind.REGISTER, word & 0xFF)
 
 
-def _proved(prover: Prover, table: UnwindTable) -> UnwindTable:
+def _proved(prover: Prover, table: UnwindTable, seen: Scan) -> UnwindTable:
     """The table with a rule that says so where its own is not proved: nothing of a range that is wrong somewhere is.
 
     What is left out leads nowhere any more, so the rest of such a unit is proved again, until all of it is.
     """
     only = None
     for turn in range(1, _MOST_PROOFS + 1):
-        proof, former = prover.prove(table, only=only, apart=True), len(table)
+        proof, former = prover.prove(table, only=only, apart=True, seen=seen), len(table)
         wrong = proof.verdicts[:, Verdict.WRONG] > 0
         doubtful = wrong | (proof.verdicts[:, Verdict.ASSUMED] > 0)
         unproved = proof.runs[proof.runs[:, 3] != Verdict.NOT_REACHED]

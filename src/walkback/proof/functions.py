@@ -120,6 +120,8 @@ class Starts:
     """To which of the others nothing jumps, behind padding, where compilers let functions begin."""
     likely: Bools
     """Which of these save registers as functions do."""
+    seen: Scan
+    """What a look at the code sees."""
 
 
 def function_starts(prover: Prover, stretches: Stretches) -> Starts:
@@ -166,6 +168,7 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
         within=within,
         padded=may_begin & (found[:, 2] != 0),
         likely=may_begin & (found[:, 2] == _LIKELY),
+        seen=seen,
     )
 
 

@@ -147,12 +147,14 @@ class Prover:
         apart: bool = False,
         chain: bool = False,
         careless: U64 | None = None,
+        seen: Scan | None = None,
     ) -> Proof:
         """The proof of a table; with the call frame information that it was made from, of all registers in that.
 
         `only` are the functions wanted, by the addresses in the image where they begin; if they are `apart`, no tables
         of jumps of others lead to them. With `chain` the verdicts are of `Chain`: what the frame pointer is, whatever
-        the table says of it. `careless` functions are known to keep no registers; others are found.
+        the table says of it. `careless` functions are known to keep no registers; others are found. What a look has
+        `seen` before may be of other ranges.
         """
         names = self.names_of_careless(table)
         keep_none = self._go.careless(table.range_start)
@@ -175,7 +177,7 @@ class Prover:
         if len(ranges.row_offset):
             begins = (ranges.rows > 0) & (ranges.row_offset[first] == 0)
             ranges.is_entry = (begins & (abi[ranges.row_claims[first]] != 0)).astype(np.uint8)
-        former = self._seen if self._seen is not None and is_same(ranges, self._seen) else None
+        former = self._seen if self._seen is not None and is_same(ranges, self._seen) else seen
         self._seen = None
         known, ways, seen = self.look_at(table, ranges, sets, names, former)
         self._seen = seen
