@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 SP = 31
+LANE = re.compile(r"v\d+\.([bhsd])\[(\d+)\]")
+LANES = {"b": 1, "h": 2, "s": 4, "d": 8}
+WORD = 8
 VECTORS = 32
 UNKNOWN = re.compile(r"undefined|\.inst|<unknown>")
 REGISTER = re.compile(r"(?:[xw](\d+)|(w?sp)|[vzqdshb](\d+)(?:\.\w+)?(?:\[\d+\])?)!?")
@@ -152,6 +155,8 @@ def destinations(name: str, operands: list[str]) -> set[int]:
 
 def results(name: str, operands: list[str]) -> set[int]:
     """The same of instructions that say where results go."""
+    if name in {"mov", "ins"} and (lane := LANE.fullmatch(operands[0])) and LANES[lane[1]] * int(lane[2]) >= WORD:
+        return set()  # calls keep only the lower half
     if name.startswith("st"):
         return registers(operands[0]) if STATUS.fullmatch(name) else set()
     if ATOMIC.fullmatch(name):

@@ -132,8 +132,14 @@ CASES: dict[int, dict[str, int]] = {
     0xD9201420: {"effect": Effect.ADD, "first": 1, "base": 1, "offset": 16},  # stg x0, [x1], #16
     0x04BF5020: {"clobbers": 1},  # rdvl x0, #1
     0x043F57FF: {"clobbers": 1 << SP},  # addvl sp, sp, #-1
-    0xE58043E8: {"effect": Effect.STORE, "first": D8, "base": SP, "index": SP},  # str z8, [sp]
-    0x858043E8: {"effect": Effect.LOAD, "first": D8, "base": SP, "index": SP},  # ldr z8, [sp]
+    0xE58043E8: {"effect": Effect.STORE, "first": D8, "base": SP, "width": 16},  # str z8, [sp]
+    0x858043E8: {"effect": Effect.LOAD, "first": D8, "base": SP, "width": 16},  # ldr z8, [sp]
+    0xE58047E8: {"effect": Effect.STORE, "first": D8, "base": SP, "index": SP},  # str z8, [sp, #1, mul vl]
+    0x858047E8: {"effect": Effect.LOAD, "first": D8, "base": SP, "index": SP},  # ldr z8, [sp, #1, mul vl]
+    0xE58003E0: {"effect": Effect.STORE, "base": SP, "width": 2},  # str p0, [sp]
+    0xE5E0E3E0: {"effect": Effect.STORE, "base": SP, "width": 2},  # st1d {z0.d}, p0, [sp]
+    0x4E181C09: {},  # mov v9.d[1], x0
+    0x4E081C09: {"clobbers": 1 << 41},  # mov v9.d[0], x0
     0xA4E0E01E: {"clobbers": (3 << 32 | 3 << 62) - (1 << 64)},  # ld4h {z30.h - z1.h}
     0xFFFFFFFF: {"flow": Flow.BAD},
 }

@@ -57,3 +57,9 @@ def test_a_function_that_jumps_through_large_tables_often_is_too_complex(tmp_pat
         tmp_path,
     )
     assert (found.unknown, set(found.reasons)) == (found.bytes, {"too-complex"})
+
+
+@pytest.mark.parametrize(("store", "wrong"), [("movb %al,3(%rsp)", 1), ("movl %eax,(%rsp)", 1), ("mov %rax,(%rsp)", 0)])
+def test_a_part_of_the_return_address_is_not_replaced_on_purpose(store: str, wrong: int, tmp_path: Path) -> None:
+    found = verified(f"{store}; call g; ret", tmp_path)
+    assert (found.functions_wrong, {one.what for one in found.mismatches}) == (wrong, {"ra"} if wrong else set())

@@ -28,7 +28,7 @@ cdef class State(Registers):
     cdef long long load(self, long long place) noexcept nogil
     cdef int store(self, long long place, int width, long long value, bint through) noexcept nogil
     cdef int forget(self, long long place, int width, bint is_array) noexcept nogil
-    cdef bint overwrite(self, int slot, bint exactly) noexcept nogil
+    cdef bint overwrite(self, int slot, bint wholly, bint exactly) noexcept nogil
     cdef int note_destroyed(self, long long value) noexcept nogil
     cdef int let_call_write(self, long long kept) noexcept nogil
     cdef bint may_be_written(self, int slot) noexcept nogil

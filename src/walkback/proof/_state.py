@@ -136,15 +136,15 @@ class State(Registers):
                 if is_array and (kind == Known.ENTRY or kind == Known.SIGNED or self.saved[i] == self.saved_stack):
                     i += 1
                 elif -8 < distance < width and (self.keys[i] ^ place) & ((1 << OFFSET_SHIFT) - 1) == 0:
-                    i += self.overwrite(i, distance == 0 and width == 8)
+                    i += self.overwrite(i, 0 <= distance <= width - 8, distance == 0 and width == 8)
                 else:
                     i += 1
         return 0
 
-    def overwrite(self, slot: cython.int, exactly: cython.bint) -> cython.bint:
+    def overwrite(self, slot: cython.int, wholly: cython.bint, exactly: cython.bint) -> cython.bint:
         """Something else is stored over a slot; returns whether the slot stays."""
         value: cython.longlong = self.saved[slot]
-        is_moved: cython.bint = value == self.return_address
+        is_moved: cython.bint = wholly and value == self.return_address
         if is_moved:
             # A function puts another address there, at which it will go on when it returns.
             self.saved[slot] = Known.ANY

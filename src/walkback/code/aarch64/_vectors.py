@@ -31,6 +31,9 @@ _WHOLE = cython.declare(cython.uint, 0xFFC0E000)
 _LOAD_WHOLE = cython.declare(cython.uint, 0x85804000)
 _STORE_WHOLE = cython.declare(cython.uint, 0xE5804000)
 """`ldr` and `str` of a whole vector, as prologues save it."""
+_DISTANCE = cython.declare(cython.uint, 0x3F1C00)
+"""In them, how many lengths away from the base it is."""
+_STORE_PREDICATE = cython.declare(cython.uint, 0xE5800000)
 
 
 def floating(word: cython.uint, out: Instruction) -> cython.int:
@@ -42,6 +45,9 @@ def floating(word: cython.uint, out: Instruction) -> cython.int:
             return bad(out)
     elif word >> 31 == 0 and word & 0x3FE08400 == 0x0E000400 and word & 0x6800 == 0x2800:  # smov, umov
         return clobber_general(word, out)
+    elif word >> 31 == 0 and (word & 0x7FE0FC00 == 0x4E001C00 or word & 0x7FE08400 == 0x6E000400):
+        if word & (1 << 20) and word & 0xF0000:  # ins into the upper half, which calls do not keep
+            return 0
     elif word >> 31 and word >> 24 != 0xCE:
         return bad(out)
     return clobber_vector(word, out)
@@ -73,7 +79,11 @@ def scalable(word: cython.uint, out: Instruction) -> cython.int:
     """Vectors whose length the machine chooses, and predicates."""
     kind: cython.uint = word >> 29
     if kind == 7:
-        return _store_scalable(word, out)
+        _store_scalable(word, out)
+        if _is_there(word):
+            out.index = NONE
+            out.width = 2 * out.width
+        return 0
     if kind > 3:
         return _load_scalable(word, out)
     operation: cython.uint = (word >> 13) & 7
@@ -143,6 +153,17 @@ def _store_scalable(word: cython.uint, out: Instruction) -> cython.int:
 
 
 @cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_there(word: cython.uint) -> cython.bint:
+    """Whether a store begins where its base leads, however long vectors are: a whole one has 16 bytes at least."""
+    if word & _WHOLE == _STORE_WHOLE or word & _WHOLE == _STORE_PREDICATE:
+        return word & _DISTANCE == 0
+    return (word >> 13) & 7 == 7 and word & 0xF0000 == 0
+
+
+@cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _load_scalable(word: cython.uint, out: Instruction) -> cython.int:
@@ -153,6 +174,8 @@ def _load_scalable(word: cython.uint, out: Instruction) -> cython.int:
     count: cython.uint = 1
     if word & _WHOLE == _LOAD_WHOLE:
         out.base = (word >> 5) & 31
+        if word & _DISTANCE == 0:
+            return load(VECTORS + cython.cast(cython.int, word & 31), 16, out)
         out.index = out.base
         return load(VECTORS + cython.cast(cython.int, word & 31), 8, out)
     if kind == 5:
