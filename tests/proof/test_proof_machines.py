@@ -76,7 +76,8 @@ def test_a_jump_over_a_number_is_no_call(tmp_path: Path) -> None:
 )
 def test_go_saves_the_link_register_of_s390x_twice_or_by_an_index(text: str, proved: int, tmp_path: Path) -> None:
     end = "; lg %r14,0(%r15); .cfi_restore 14; aghi %r15,16; .cfi_def_cfa_offset 160" if "aghi" in text else ""
-    found = verified(f"{text}{end}; .cfi_restore 14; br %r14", tmp_path, assembler=peer("s390x-as-2.44"))
+    text = f".cfi_val_offset 15,-160; {text}{end}; .cfi_restore 14; br %r14"
+    found = verified(text, tmp_path, assembler=peer("s390x-as-2.44"))
     assert found.functions_proved == proved
 
 
@@ -149,7 +150,8 @@ def test_every_load_of_aarch64_moves_its_base(load: str, place: str, tmp_path: P
 def test_a_loop_that_probes_the_stack_may_compare_and_branch_in_one_instruction(tmp_path: Path) -> None:
     """As LLVM's for s390x."""
     text = (
-        "lgr %r0,%r15; .cfi_def_cfa_register 0; aghi %r0,-12288; .cfi_def_cfa_offset 12448; 1: aghi %r15,-4096;"
+        ".cfi_val_offset 15,-160; lgr %r0,%r15; .cfi_def_cfa_register 0; aghi %r0,-12288; .cfi_def_cfa_offset 12448;"
+        "1: aghi %r15,-4096;"
         "cg %r0,4088(%r15); clgrjh %r15,%r0,1b; .cfi_def_cfa_register 15; aghi %r15,-552; .cfi_def_cfa_offset 13000;"
         "aghi %r15,12840; .cfi_def_cfa_offset 160; br %r14"
     )
@@ -198,3 +200,38 @@ def test_a_register_that_was_lost_is_no_return_address_whatever_it_is_signed_wit
     )
     found = verified(text, tmp_path, assembler=peer("aarch64-as-2.44"))
     assert {one.what for one in found.mismatches} == {"ra"}
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("", ("r15", "unchanged", "*(CFA-40)", "save-without-rule")),
+        (".cfi_offset 15,-48;", ("r15", "*(CFA-48)", "unchanged", "wrong-slot")),
+    ],
+)
+def test_each_row_of_s390x_finds_the_stack_pointer(said: str, expected: tuple[str, ...], tmp_path: Path) -> None:
+    """Unwinders take what no rule is about for unchanged, and so go on with a wrong frame."""
+    text = SAVES.replace(".cfi_offset 15,-40;", said)
+    [one] = verified(text, tmp_path, assembler=peer("s390x-as-2.44")).mismatches
+    assert (one.what, one.claimed, one.computed, one.pattern) == expected
+
+
+@pytest.mark.parametrize(
+    ("store", "wrong"),
+    [
+        ("str z0,[sp]", True),
+        ("str p0,[sp]", True),
+        ("st1d {z0.d},p0,[sp]", True),
+        ("str z0,[x1]", False),
+        ("mov v9.d[1],x0", False),
+        ("mov v9.s[1],w0", True),
+    ],
+)
+def test_what_scalable_vectors_are_stored_over_is_lost(store: str, wrong: bool, tmp_path: Path) -> None:
+    text = (
+        "stp x29,x30,[sp,#-64]!; .cfi_def_cfa_offset 64; .cfi_offset 29,-64; .cfi_offset 30,-56; mov x29,sp;"
+        f".arch armv8-a+sve; {store}; bl g; ldp x29,x30,[sp],#64; .cfi_def_cfa_offset 0; .cfi_restore 29;"
+        ".cfi_restore 30; ret"
+    )
+    found = verified(text, tmp_path, HEAD.replace("@", "%"), END, peer("aarch64-as-2.44"))
+    assert (found.functions_wrong, found.functions_proved) == (wrong, not wrong)

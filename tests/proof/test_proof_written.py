@@ -167,8 +167,8 @@ LATE = {
         "ldp x29,x30,[sp],#16; .cfi_restore 29; .cfi_restore 30; .cfi_def_cfa_offset 0; ret"
     ),
     "s390x": (
-        "stmg %r14,%r15,112(%r15); aghi %r15,-160; .cfi_def_cfa_offset 320; {} .cfi_offset 14,-48;"
-        "lmg %r14,%r15,272(%r15); .cfi_restore 14; .cfi_def_cfa_offset 160; br %r14"
+        "stmg %r14,%r15,112(%r15); .cfi_offset 15,-40; aghi %r15,-160; .cfi_def_cfa_offset 320; {} .cfi_offset 14,-48;"
+        "lmg %r14,%r15,272(%r15); .cfi_restore 14; .cfi_restore 15; .cfi_def_cfa_offset 160; br %r14"
     ),
 }
 

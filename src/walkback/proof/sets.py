@@ -271,13 +271,21 @@ def _expressions(table: UnwindTable, source: FrameSource | None) -> tuple[list[E
 
 
 def _saved_stacks(table: UnwindTable, source: FrameSource | None) -> tuple[list[list[Entry]], I64 | None]:
-    """Claims on where the stack pointer is saved, as functions of s390x do, and which of them each row has."""
+    """Claims on where the stack pointer is saved, as functions of s390x do, and which of them each row has.
+
+    A row that says nothing of it claims that the caller's is unchanged, if there is a caller.
+    """
     found: list[list[Entry]] = [[]]
     if source is None or table.machine is not S390X:
         return found, None
     frames = source.frames
     row_stack = np.zeros(len(frames.row_rule), np.int64)
-    words = frames.rule_words[frames.row_rule, 3]
+    returns, words = frames.rule_words[frames.row_rule][:, [1, 3]].T
+    unchanged = is_one_of(words & np.uint64(KIND_MASK), RuleKind.UNSPECIFIED, RuleKind.SAME_VALUE)
+    unchanged &= returns & np.uint64(KIND_MASK) != RuleKind.UNDEFINED
+    if unchanged.any():
+        row_stack[unchanged] = len(found)
+        found.append([_bare(table.machine.sp, UNCHANGED)])
     saved = is_one_of(words & np.uint64(KIND_MASK), RuleKind.AT_CFA)
     for word in distinct(words[saved]).view(np.int64).tolist():
         row_stack[np.flatnonzero(saved & (words.view(np.int64) == word))] = len(found)

@@ -70,7 +70,7 @@ class StateWords:
 
     def is_saved(self, target: int) -> bool:
         """Whether the value that a register had at the entry is on the stack, or in another register."""
-        wanted = [_word(target, signature) for signature in (None, *_SIGNATURES)]
+        wanted = [self._word(target, signature) for signature in (None, *_SIGNATURES)]
         others = [value for register, value in enumerate(self.registers) if register != target]
         return any(value in wanted for value in (*self.saved.values(), *others))
 
@@ -85,7 +85,7 @@ class StateWords:
 
     def _register(self, target: int) -> tuple[Part, int | None] | None:
         for signature in (None, *_SIGNATURES):
-            wanted = _word(target, signature)
+            wanted = self._word(target, signature)
             if target < len(self.registers) and self.registers[target] == wanted:
                 return Part(), signature
             for place, value in self.saved.items():
@@ -96,12 +96,13 @@ class StateWords:
                 return Part(PartKind.REGISTER, in_dwarf(self.registers.index(wanted), self.machine)), signature
         return None
 
-
-def _word(target: int, signature: int | None) -> int:
-    """The value of the entry of a register, perhaps with a signature."""
-    if signature is None:
-        return (target << ID_SHIFT) + int(Known.ENTRY)
-    return (signature << OFFSET_SHIFT) + (target << ID_SHIFT) + int(Known.SIGNED)
+    def _word(self, target: int, signature: int | None) -> int:
+        """What the caller has in a register, perhaps with a signature; the stack pointer counts from the CFA."""
+        if target == self.machine.sp:
+            return (self.machine.sp_from_cfa << OFFSET_SHIFT) + int(Known.CFA)
+        if signature is None:
+            return (target << ID_SHIFT) + int(Known.ENTRY)
+        return (signature << OFFSET_SHIFT) + (target << ID_SHIFT) + int(Known.SIGNED)
 
 
 def register_word(machine: Machine, target: int) -> str:
