@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -225,6 +226,21 @@ def test_an_exception_takes_off_the_stack_what_the_table_says(
     found = verified(text, tmp_path)
     assert [(one.address, one.bytes, one.claimed, one.computed) for one in found.mismatches] == expected
     assert (found.assumed, found.unknown) == (0, 0)
+
+
+def test_exceptions_go_on_whatever_the_section_with_their_areas_is_named(tmp_path: Path) -> None:
+    """BOLT puts `.bolt.org` in front of the names of sections that it copies."""
+    verified(
+        CATCHES.format(size=".cfi_adjust_cfa_offset 8;", row="", behind="").replace("cfi_lsda 3", "cfi_lsda 0x1b"),
+        tmp_path,
+    )
+    linked, renamed = tmp_path / "f.so", tmp_path / "renamed.so"
+    subprocess.run(["gcc", "-shared", "-nostdlib", "-o", linked, tmp_path / "f.o"], check=True)
+    name = ".gcc_except_table"
+    subprocess.run(["objcopy", "--rename-section", f"{name}=.bolt.org{name}", linked, renamed], check=True)
+    one, other = (next(iter(walkback.verify(path))) for path in (linked, renamed))
+    assert (one.proved, one.assumed) == (other.proved, other.assumed)
+    assert one.assumed == 0
 
 
 def test_damaged_files_raise_nothing_else(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ from walkback.base.arrays import I64, U64, distinct
 from walkback.dwarf import _landings
 from walkback.dwarf.files import FrameSource
 from walkback.dwarf.others import program_reader
-from walkback.elf import ElfFile
+from walkback.elf import ElfFile, layout
 from walkback.elf.relocations import relocations_for
 from walkback.proof.image import Image
 
 _AREAS = ".gcc_except_table"
-"""The section of language-specific data areas; in an object the beginning of its name."""
+"""In an object, the beginning of the names of sections of language-specific data areas."""
 
 
 def landings(elf: ElfFile, image: Image, sources: Iterable[FrameSource]) -> U64:
@@ -60,9 +60,11 @@ def _areas(elf: ElfFile, source: FrameSource) -> Iterator[tuple[int, I64, U64]]:
     fdes = source.frames.fdes
     if not elf.is_relocatable:
         some = np.flatnonzero(fdes.lsda)
-        for index in elf.sections_named(_AREAS):
-            if (fdes.lsda[some] - elf.sections["addr"][index] < elf.sections["size"][index]).any():
-                yield index, some, fdes.lsda[some]
+        loaded = elf.sections["flags"] & layout.SHF_ALLOC != 0
+        for index in np.flatnonzero(loaded & (elf.sections["type"] == layout.SHT_PROGBITS)).tolist():
+            held = fdes.lsda[some] - elf.sections["addr"][index] < elf.sections["size"][index]
+            if held.any():
+                yield index, some[held], fdes.lsda[some[held]]
     elif source.index is not None:
         relocations = relocations_for(elf, source.index)
         targets = relocations.targets(elf)
