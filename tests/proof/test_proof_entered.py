@@ -296,3 +296,15 @@ def test_what_is_called_with_another_link_register_is_no_function(tmp_path: Path
     found = described(built(tmp_path, text.replace("@", "%"), str(peer("s390x-as-2.44"))))
     assert found["__fentry__"] == "NOT_ENTERED"
     assert found["work"] != "NOT_ENTERED"
+
+
+HANDLER = "push %rbx; mov %rdi, %rbx; call leaf; mov %rbx, %rdi; pop %rbx; add $8, %rdi; jmp *(%rdi)"
+
+
+@pytest.mark.parametrize(
+    ("leads", "rule"), [("jmp *(%rdi)", "NOT_ENTERED"), ("call *(%rdi); add $40, %rsp; ret", ENTERED)]
+)
+def test_handlers_that_are_jumped_to_with_a_frame_have_no_rules(leads: str, rule: str, tmp_path: Path) -> None:
+    """They put registers back and jump on as functions do; only how the first of them is reached is different."""
+    text = functions(run=f"sub $40, %rsp; {leads}", op=HANDLER, leaf="mov $1, %eax; ret")
+    assert described(built(tmp_path, text + ".data\n.quad op\n"))["op"] == rule

@@ -59,6 +59,8 @@ class Leaving:
                 self.seen[root] |= Seen.ASTRAY
             elif is_as_entered(self.state, self.code.machine):
                 self.seen[root] |= Seen.JUMPS | (Seen.LOSES if loses(self.state) else 0)
+            elif self.unit.unresolved:
+                self.seen[root] |= Seen.LEADS
             return 0
         if flow != Flow.RETURN and not jumps:
             return 0

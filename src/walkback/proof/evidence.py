@@ -10,6 +10,9 @@ Only with such evidence a range gets rules. That is one of these:
   them other values. Where it goes with a frame, or where what is not known goes, that does not count;
 - it jumps to a range with such evidence with the stack as it was at the entry, or such a range does so to it.
 
+Where the code of a file jumps to a place that is not known with a frame on the stack, the last but one and the third do
+not count for code that data or code points to.
+
 Against it speaks what no function does: a jump to a place that is not known with other values in registers that calls
 keep, or through a register that nobody gave a value. All of this counts for little where most ranges only jump on, even
 if they save registers: that is code that nothing calls. Nor does it count for code that has its own ideas of the
@@ -69,6 +72,9 @@ def judged(prover: Prover, ranges: Ranges, found: Findings, starts: Starts, find
     wrong = ((found.seen & _WRONG) != 0) | passing
     supported = _supported(prover, ranges, found.seen, all_tails, starts, finder)
     outside, ending = are_among(ranges.start, starts.outside), _ending(prover, found.seen, all_tails)
+    if (found.seen & Seen.LEADS).any():  # perhaps to these
+        aimed = finder.aimed(ranges)
+        supported, ending = supported & ~aimed, ending & ~aimed
     shown = _shown(found.seen, outside, ending, supported, calls, tails, wrong)
     reasons = np.where(((ranges.is_entry == 0) | shown) & ~passing, np.uint8(0), np.uint8(Reason.NOT_ENTERED))
     for bit, reason in reversed(_REASONS):

@@ -10,7 +10,7 @@ from walkback.base.dataclass import dataclass
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code
 from walkback.proof._found import found_rules
-from walkback.proof._scan import Scan, of_code
+from walkback.proof._scan import Scan, bits_at, of_code
 from walkback.proof._state import State
 from walkback.proof._walk import Walk
 from walkback.proof.entries import parts_among, pointers_between
@@ -148,6 +148,12 @@ class Finder:
         order = np.lexsort((first, part))
         is_first = changes(part[order])
         return part[order][is_first], first[order][is_first]
+
+    def aimed(self, ranges: Ranges) -> Bools:
+        """Which ranges data points to, or the code takes the address of; in an object file it may be of any."""
+        if self._prover.elf.is_relocatable:
+            return np.ones(len(ranges.start), np.bool_)
+        return are_among(ranges.start, self._pointed) | bits_at(self._seen.taken, ranges.pos)
 
     def _functions(self, ranges: Ranges, found: Findings) -> Bools:
         """Which of the supposed parts are functions: others jump to them with the stack as it was at their entry.

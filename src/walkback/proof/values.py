@@ -237,6 +237,8 @@ class Seen(IntEnum):
     """It goes where a register says that gets no value in it, and is no argument."""
     SPARES = 8192
     """It saves a register that has no value for a function, as handlers of interrupts do, before it jumps or calls."""
+    LEADS = 16384
+    """It jumps to a place that is not known with more on the stack than a call leaves."""
 
 
 class Back(IntEnum):
