@@ -308,3 +308,13 @@ def test_handlers_that_are_jumped_to_with_a_frame_have_no_rules(leads: str, rule
     """They put registers back and jump on as functions do; only how the first of them is reached is different."""
     text = functions(run=f"sub $40, %rsp; {leads}", op=HANDLER, leaf="mov $1, %eax; ret")
     assert described(built(tmp_path, text + ".data\n.quad op\n"))["op"] == rule
+
+
+def test_what_an_instruction_executes_begins_no_function_behind_a_call(tmp_path: Path) -> None:
+    """GCC for s390x puts the patterns of `exrl` behind functions, and so behind calls that do not come back."""
+    text = (
+        ".globl f; .type f,@function; f: stmg %r14,%r15,112(%r15); aghi %r15,-160; exrl %r2,p; brasl %r14,abort;"
+        "p: xc 0(1,%r3),0(%r3); stmg %r6,%r15,48(%r15); aghi %r15,-160; lghi %r6,1; lmg %r6,%r15,208(%r15); br %r14"
+    )
+    table = table_of(built(tmp_path, text.replace(";", "\n") + "\n", str(peer("s390x-as-2.44"))))
+    assert [begin for begin in table.range_start.tolist() if begin] == [28]

@@ -441,3 +441,19 @@ def test_functions_without_rows_are_unknown() -> None:
     text.data = bytes(code)
     [found] = walkback.verify(bytes(elf.build()))
     assert (found.unknown, set(found.reasons)) == (found.reached, {"no-rule"})
+
+
+SILENT_BY_WORD = """test %edi,%edi; je 1f; 0: ret; 1: push %rax; .cfi_def_cfa_offset 16; call *{}@GOTPCREL(%rip)
+.cfi_def_cfa_offset 8; jmp 0b; .cfi_endproc; .size f,.-f; .globl own; .type own,@function; own: .cfi_startproc
+push %rbp; .cfi_def_cfa_offset 16; call abort@PLT"""
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("abort", 0), ("own", 0), ("puts", 1)])
+@pytest.mark.parametrize("option", ["-Wl,-Bsymbolic", "-Wl,-z,now"])
+def test_a_call_through_a_word_may_not_come_back(name: str, wrong: int, option: str, tmp_path: Path) -> None:
+    """Code of Rust calls so, and that for which C compilers get `-fno-plt`."""
+    verified(SILENT_BY_WORD.format(name), tmp_path, behind="\n.cfi_endproc\n.size own,.-own\n")
+    options = ["-shared", "-nostdlib", "-Wl,--no-relax", option]
+    subprocess.run(["gcc", *options, "-o", tmp_path / "f.so", tmp_path / "f.o"], check=True)
+    [found] = walkback.verify(tmp_path / "f.so")
+    assert found.functions_wrong == wrong

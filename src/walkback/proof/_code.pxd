@@ -36,6 +36,7 @@ cdef class Code:
     cdef const unsigned long long[::1] named
     cdef const unsigned long long[::1] pointed
     cdef const unsigned long long[::1] returning
+    cdef const unsigned long long[::1] silent_words
     cdef int highest
     # A bit for each byte that is jumped to
     cdef const unsigned char[::1] targets

@@ -83,6 +83,7 @@ class Code:
         self.size = memoryview(known.size)
         self.named, self.targets = memoryview(known.named), memoryview(known.targets)
         self.pointed, self.returning = memoryview(known.pointed), memoryview(known.returning)
+        self.silent_words = memoryview(known.silent_words)
         self.highest = known.highest
         self.brief = memoryview(known.brief)
         self.ok = True

@@ -34,6 +34,7 @@ cdef class Edges(Ways):
     cdef bint is_compared(self) noexcept nogil
     cdef bint call(self) except -1 nogil
     cdef bint surely_comes_back(self) noexcept nogil
+    cdef bint goes_through_silent_word(self) noexcept nogil
     cdef int go_beyond(self) except -1 nogil
     cdef int call_within(self, long long place) except -1 nogil
     cdef bint begins_thunk(self, long long place) noexcept nogil

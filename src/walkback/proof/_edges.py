@@ -5,6 +5,7 @@ import cython
 from walkback.base.bits import WORD
 
 if cython.compiled:
+    from cython.cimports.walkback.base.searching import holds
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code.decoding import decode
     from cython.cimports.walkback.code.effects import Condition, Effect, Flow
@@ -25,6 +26,7 @@ if cython.compiled:
         Trust,
     )
 else:
+    from walkback.base.searching import holds
     from walkback.code._instruction import Instruction
     from walkback.code.decoding import decode
     from walkback.code.effects import Condition, Effect, Flow
@@ -284,13 +286,19 @@ class Edges(Ways):
             self.unit.trust = Trust.LEAST
         else:
             self.unit.trust = max(self.unit.trust, Trust.SOME)
-        if is_direct and self.code.is_silent:
+        if self.code.is_silent if is_direct else self.goes_through_silent_word():
             self.leave()
             return False
         if self.rows.free and self.code.is_pointed_to(behind):  # a function begins there, and the call does not return
             self.leave()
             return False
         return True
+
+    def goes_through_silent_word(self) -> cython.bint:
+        """Whether the call is of an address in memory at which that of a function is which does not come back."""
+        if self.one.first >= 0 or self.one.base >= 0 or self.one.index >= 0:
+            return False
+        return holds(self.code.silent_words, cython.cast(cython.ulonglong, self.one.offset))
 
     def go_beyond(self) -> cython.int:
         """AMD64: a call before a function has done anything comes also behind the return that stands behind it."""

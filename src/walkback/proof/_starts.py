@@ -145,7 +145,9 @@ def _beginnings(
                 )
                 if begins or called or (looks and not added):
                     former: cython.Py_ssize_t = place
-                    place = behind_padding(code, executed, place, end) if begins or not called else place
+                    is_executed: cython.bint = executed[place >> 3] >> (place & 7) & 1
+                    if begins or not called or is_executed:
+                        place = behind_padding(code, executed, place, end)
                     if place >= end:
                         break
                     if begins or called or place != former:

@@ -80,7 +80,7 @@ def judged(prover: Prover, ranges: Ranges, found: Findings, starts: Starts, find
     for bit, reason in reversed(_REASONS):
         reasons[(found.seen & bit) != 0] = reason
     # What saves registers, and goes wrong on some ways only, may go on behind a call that does not come back.
-    own = _to_beginnings(ranges, _through_stubs(all_calls, prover.own_stubs))
+    own = _to_beginnings(ranges, _through_stubs(all_calls, prover.indirect.own_stubs))
     calls = _Leads(np.append(calls.source, own.source), np.append(calls.target, own.target))
     called = found.seen[calls.target]
     moves = (called & (Seen.MOVES | Seen.SWITCHES)) != 0

@@ -46,6 +46,8 @@ class KnownCode:
     """Places in code that data points to, rising; where only symbols and calls say what functions there are."""
     returning: U64 = field(default_factory=_nothing)
     """The addresses of functions outside of the table that come back, as their calls show."""
+    silent_words: U64 = field(default_factory=_nothing)
+    """Where addresses of functions are that do not come back, rising."""
     highest: int = 0
     """The highest number of a register that any instruction has first."""
 

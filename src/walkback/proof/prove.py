@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Container, Iterable
 from functools import cached_property
 
@@ -10,7 +9,6 @@ import numpy as np
 
 from walkback.base.arch import Machine
 from walkback.base.arrays import I32, I64, U8, U32, U64, are_among
-from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, layout, machine_of
 from walkback.elf.sectionless import with_sections
@@ -32,6 +30,7 @@ from walkback.proof.entries import (
 )
 from walkback.proof.golang import GoFunctions
 from walkback.proof.image import Image, image_of
+from walkback.proof.indirect import Indirect
 from walkback.proof.known import KnownCode, known_code
 from walkback.proof.landings import arguments, by_range, landings
 from walkback.proof.numbering import KEPT
@@ -246,6 +245,7 @@ class Prover:
         seen_so = seen._replace(ways=ways)
         by_name = self.seldom, self.keeping, self._go.again, self.beyond
         known = known_code(ranges, seen_so, silent, *by_name, replaceable)
+        known.silent_words = self.indirect.silent_words(known)
         return known, ways, seen
 
     def names_of_careless(self, table: UnwindTable) -> list[str]:
@@ -313,19 +313,9 @@ class Prover:
         return np.array([start for start, name in zip(starts, names, strict=True) if name], np.uint64)
 
     @cached_property
-    def own_stubs(self) -> U64:
-        """Rows of an entry of that, rising, and the function of this file that it calls if no other takes its place."""
-        starts, _, names = self._plt.entries()
-        wanted = {name.removesuffix("@plt"): start for start, name in zip(starts, names, strict=True) if name}
-        rows: list[tuple[int, int]] = []
-        for index in self.elf.sections_of_type(layout.SHT_DYNSYM) if wanted else ():
-            with contextlib.suppress(WalkbackError):  # names are a help and nothing more
-                symbols = self.elf.symbols(index)
-                symbols = symbols[symbols["section"] != layout.SHN_UNDEF]
-                own = self.elf.strings(int(self.elf.sections["link"][index]), symbols["name_offset"].tolist())
-                named = zip(own, symbols["value"].tolist(), strict=True)
-                rows += [(wanted[name], place) for name, place in named if name in wanted]
-        return np.array(sorted(rows), np.uint64).reshape(-1, 2)
+    def indirect(self) -> Indirect:
+        """The functions that are called through the words of the global offset table."""
+        return Indirect(self.elf, self._plt)
 
     def _is_stub(self, start: U64, size: I64, block: U32) -> U8:
         """Which ranges have such entries."""

@@ -64,6 +64,19 @@ class PltNames:
                 return self._targets(np.array([word for word in words if 0 <= word < 1 << 64], np.uint64))
         return {}
 
+    def words(self) -> Iterator[tuple[U64, list[str], U64]]:
+        """By table the words where the loader puts addresses of functions, their names, and the addresses, or 0."""
+        elf = self._elf
+        with contextlib.suppress(WalkbackError):
+            for symtab, table, types in self._relocations():
+                symbols, numbers = elf.symbols(symtab), (table["info"] >> np.uint64(32)).astype(np.int64)
+                chosen = is_one_of(types, *SLOT_KINDS[elf.machine][:_IRELATIVE]) & (numbers > 0)
+                chosen &= numbers < len(symbols)
+                its = symbols[numbers[chosen]]
+                names = elf.strings(int(elf.sections["link"][symtab]), its["name_offset"].tolist())
+                own = np.where(its["section"] == layout.SHN_UNDEF, np.uint64(0), its["value"].astype(np.uint64))
+                yield table["offset"][chosen], names, own
+
     def lookup(self, name: str) -> list[int]:
         """Where the entries of this name, as `write@plt`, begin."""
         start, _, names = self._entries
@@ -112,23 +125,27 @@ class PltNames:
                 ends = np.append(found.start[1:], np.uint64((address + len(contents)) & (2**64 - 1)))
                 yield found.start, ends, found.slot
 
+    def _relocations(self) -> Iterator[tuple[int, npt.NDArray[Any], U64]]:
+        """The tables of what the loader relocates: the symbol table of each, its rows, and their types."""
+        elf = self._elf
+        for index in elf.sections_of_type(layout.SHT_RELA) if elf.machine in SLOT_KINDS else ():
+            if int(elf.sections["flags"][index]) & layout.SHF_ALLOC:
+                table = elf.entries(index, layout.RELA, keep=False)
+                yield int(elf.sections["link"][index]), table, table["info"] & np.uint64(0xFFFFFFFF)
+
     def _targets(self, slots: U64) -> dict[int, str]:
         """The name for each of these words that a relocation fills with the address of a function."""
-        elf = self._elf
-        kinds = SLOT_KINDS[elf.machine]
+        kinds = SLOT_KINDS[self._elf.machine]
         found: dict[int, str] = {}
-        for index in elf.sections_of_type(layout.SHT_RELA):
-            if not int(elf.sections["flags"][index]) & layout.SHF_ALLOC:
-                continue
-            table = elf.entries(index, layout.RELA, keep=False)
-            table = table[are_among(table["offset"], slots)]
+        for symtab, rows, all_types in self._relocations():
+            chosen = are_among(rows["offset"], slots)
+            table, types = rows[chosen], all_types[chosen]
             numbers = (table["info"] >> np.uint64(32)).astype(np.int64)
-            types = table["info"] & np.uint64(0xFFFFFFFF)
             for row in np.flatnonzero(types == kinds[_IRELATIVE]).tolist():
                 resolver = int(table["addend"][row]) % 2**64
                 found[int(table["offset"][row])] = f"*ABS*+{resolver:#x}@plt"
             named = is_one_of(types, kinds[_GLOB_DAT], kinds[_JUMP_SLOT]) & (numbers > 0)
-            found.update(self._named(int(elf.sections["link"][index]), table["offset"][named], numbers[named]))
+            found.update(self._named(symtab, table["offset"][named], numbers[named]))
         return found
 
     def _named(self, symtab: int, offsets: U64, numbers: I64) -> Iterable[tuple[int, str]]:
