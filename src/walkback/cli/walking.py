@@ -35,9 +35,12 @@ OUTPUT = click.option(
 )
 _ONLY = click.option(
     "--only",
-    type=click.Choice(["sframe", "cfi", "go", "code", "fp"]),
+    "--source",
+    "only",
+    type=click.Choice(["auto", "sframe", "cfi", "go", "code", "fp"]),
+    callback=lambda _context, _option, value: None if value == "auto" else value,
     help="Use only this method, for comparison: .sframe, or SFrame derived from a file's tables; call frame "
-    "information; Go's table; rules made from the code; frame pointers.",
+    "information; Go's table; rules made from the code; frame pointers. [default: auto, the first that has a rule]",
 )
 _LIMIT = click.option(
     "--max-stack",

@@ -60,7 +60,7 @@ class OrcSource(TableSource):
             raise self._error("nothing names the layout of the entries: no .orc_header, and no kernel release")
         found = layout_of_release(release)
         if found is None:
-            raise self._error(f"the kernel {release!r} should have .orc_header, which names the layout of the entries")
+            raise self._error(f"nothing names the layout of the entries: {release!r} is no kernel from 4.14 to 6.3")
         return found
 
     @cached_property

@@ -30,6 +30,7 @@ _HEADER: Final = 0x250
 
 _LZ4: Final = b"\x02\x21\x4c\x18"
 _LZO: Final = b"\x89LZO"
+_LZMA: Final = b"\x5d\0\0"
 _BLOCK: Final = 8 << 20
 """The most bytes that a block of LZ4 holds."""
 _LARGEST: Final = _BLOCK + _BLOCK // 255 + 16
@@ -63,6 +64,8 @@ def unpacked(stream: Stream, room: MemoryBudget) -> Stream:
         return Flow(counted(_blocks(payload), room.of(payload)))
     if magic.startswith(_LZO):
         raise UnreadableError("is a kernel compressed with LZO, which is not read here")
+    if not magic.startswith(_LZMA):
+        raise UnreadableError("is a kernel compressed in a way that is not known here")
     return inflated(Method.LZMA, payload, room)
 
 
