@@ -20,6 +20,7 @@ cdef class Leaving:
     cdef Growing tails
 
     cdef int note(self, Py_ssize_t block) except -1 nogil
+    cdef bint is_by_table(self, int kind) noexcept nogil
     cdef bint is_out(self) noexcept nogil
     cdef int note_joining(self, Py_ssize_t root, Py_ssize_t block) except -1 nogil
     cdef int note_return(self, bint is_right, Py_ssize_t root) noexcept nogil

@@ -59,7 +59,7 @@ class Leaving:
                 self.seen[root] |= Seen.ASTRAY
             elif is_as_entered(self.state, self.code.machine):
                 self.seen[root] |= Seen.JUMPS | (Seen.LOSES if loses(self.state) else 0)
-            elif self.unit.unresolved:
+            elif self.unit.unresolved and not self.is_by_table(value & KIND_MASK):
                 self.seen[root] |= Seen.LEADS
             return 0
         if flow != Flow.RETURN and not jumps:
@@ -82,6 +82,10 @@ class Leaving:
         elif not self.is_out():
             self.tails.add(root, self.one.target, 1)
         return 0
+
+    def is_by_table(self, kind: cython.int) -> cython.bint:
+        """Whether a jump to a value of some kind is that of a `switch`, even if the end of its table is not known."""
+        return self.one.index >= 0 or kind == Known.ENTRY_OF_TABLE or kind == Known.PLACE_OF_TABLE
 
     def is_out(self) -> cython.bint:
         """Whether a branch is taken with an index that is out of its bounds."""

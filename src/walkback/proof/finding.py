@@ -173,6 +173,7 @@ class Finder:
         ranges.is_likely[are_among(ranges.start, self._likely)] = 1
         names = prover.names_of_careless(table)
         known, self.ways, self._seen = prover.look_at(table, ranges, sets, names, self._seen)
+        known.silent_words = prover.indirect.silent_by_name  # of others more is known in each round
         return ranges, sets, known
 
     def _by_thunks(self, ranges: Ranges, found: Findings) -> I64:

@@ -42,15 +42,22 @@ class Indirect:
         """The words with addresses of functions that do not come back, rising; only AMD64 calls through memory."""
         if self._elf.machine != layout.EM_X86_64 or self._elf.is_relocatable:
             return np.zeros(0, np.uint64)
-        named, word, function = self._words
+        word, function = self._words
+        named = self.silent_by_name
         return distinct(np.append(named, word[are_among(function, known.functions[known.back == Back.NEVER])]))
 
     @cached_property
-    def _words(self) -> tuple[U64, U64, U64]:
-        """The words of functions that do not come back by their names, and of functions of this file these, too."""
-        named, *found = [np.zeros(0, np.uint64)], loaded_addresses(self._elf)
-        for words, names, functions in self._stubs.words():
-            named.append(words[np.array([is_silent(name) for name in names], np.bool_)])
-            found.append(LoadedAddresses(words, functions))
+    def silent_by_name(self) -> U64:
+        """Those of functions that by their names do not come back."""
+        found = [np.zeros(0, np.uint64)]
+        for words, names, _ in self._stubs.words():
+            found.append(words[np.array([is_silent(name) for name in names], np.bool_)])
+        return distinct(np.concatenate(found))
+
+    @cached_property
+    def _words(self) -> tuple[U64, U64]:
+        """The words with addresses of functions of this file, and these."""
+        found = [loaded_addresses(self._elf)]
+        found += [LoadedAddresses(words, functions) for words, _, functions in self._stubs.words()]
         word, function = (np.concatenate(column) for column in zip(*found, strict=True))
-        return np.concatenate(named), word, function
+        return word, function
