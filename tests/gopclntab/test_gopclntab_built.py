@@ -49,7 +49,19 @@ _MORE_WITHOUT = {
     **{("s390x", version): {"setg_gcc"} for version in VERSIONS},
 }
 
+_LATE = {"runtime.netpollblockcommit", "runtime.runqdrain", "runtime.usleep"}
+"""Go 1.19 puts their frame pointer back one instruction late."""
+_OVERWRITES = "internal/chacha8rand.block"
+"""It stores four bytes over its return address, which is still in its register, but in no table."""
+
 pytestmark = pytest.mark.peers
+
+
+def _wrong(machine: str, version: str) -> set[tuple[str, str]]:
+    """What is wrong in Go's own table."""
+    if machine != "arm64":
+        return set()
+    return {(name, "fp") for name in _LATE} if version == "1.19" else {(_OVERWRITES, "ra")}
 
 
 @pytest.fixture(scope="module")
@@ -90,12 +102,10 @@ def test_rules_are_those_of_the_debug_frame(program: str, machine: str, version:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_the_code_proves_the_rules(machine: str, version: str, folder: Path) -> None:
-    """Nothing is wrong, but for one instruction where Go 1.19 puts the frame pointer back last."""
     [found] = walkback.verify(built(folder, version, machine), table=".gopclntab")
-    late = {"runtime.netpollblockcommit", "runtime.runqdrain", "runtime.usleep"}
     wrong = {((one.function or "").removesuffix(".abi0").partition("+")[0], one.what) for one in found.mismatches}
-    assert wrong <= ({(name, "fp") for name in late} if (machine, version) == ("arm64", "1.19") else set())
-    assert all(one.bytes == 4 for one in found.mismatches)
+    assert wrong == _wrong(machine, version)
+    assert all(one.bytes == 4 or one.what == "ra" for one in found.mismatches)
     assert found.proved > 0.98 * found.reached
     assert found.functions_proved > 0.9 * found.functions
 
@@ -117,7 +127,7 @@ def test_functions_that_lose_their_return_address_have_no_rule(machine: str, ver
 def test_derived_sframe_keeps_what_the_code_proves(machine: str, version: str, folder: Path) -> None:
     made = walkback.derive(built(folder, version, machine), tables="go", verify=True)
     left_out = [one for one in made.unwanted if one.code == "unwanted"]
-    assert len(left_out) == (3 if (machine, version) == ("arm64", "1.19") else 0)
+    assert len(left_out) == len(_wrong(machine, version))
     assert made.covered > 0.99 * made.functions
 
 
