@@ -287,6 +287,8 @@ def _scan(
                 what = in_brief(one, code.machine, sp)
                 if what:
                     brief[place >> 1] = cython.cast(cython.ushort, what | (place & 1))
+                elif brief_at(brief, place):
+                    brief[place >> 1] = 0  # a former range ended later
                 if one.first > most:
                     most = one.first
                 if changed != _ALL:

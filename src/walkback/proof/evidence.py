@@ -10,8 +10,8 @@ Only with such evidence a range gets rules. That is one of these:
   them other values. Where it goes with a frame, or where what is not known goes, that does not count;
 - it jumps to a range with such evidence with the stack as it was at the entry, or such a range does so to it.
 
-Where the code of a file jumps to a place that is not known with a frame on the stack, the last but one and the third do
-not count for code that data or code points to.
+Where the code of a file jumps to a place that is not known with a frame on the stack, the third and the fourth of these
+do not count for code to which data or code points.
 
 Against it speaks what no function does: a jump to a place that is not known with other values in registers that calls
 keep, or through a register that nobody gave a value. All of this counts for little where most ranges only jump on, even

@@ -50,14 +50,19 @@ class Indirect:
     def silent_by_name(self) -> U64:
         """Those of functions that by their names do not come back."""
         found = [np.zeros(0, np.uint64)]
-        for words, names, _ in self._stubs.words():
+        for words, names, _ in self._filled:
             found.append(words[np.array([is_silent(name) for name in names], np.bool_)])
         return distinct(np.concatenate(found))
+
+    @cached_property
+    def _filled(self) -> list[tuple[U64, list[str], U64]]:
+        """The words that the loader fills by symbols, with the names and addresses of these."""
+        return list(self._stubs.words())
 
     @cached_property
     def _words(self) -> tuple[U64, U64]:
         """The words with addresses of functions of this file, and these."""
         found = [loaded_addresses(self._elf)]
-        found += [LoadedAddresses(words, functions) for words, _, functions in self._stubs.words()]
+        found += [LoadedAddresses(words, functions) for words, _, functions in self._filled]
         word, function = (np.concatenate(column) for column in zip(*found, strict=True))
         return word, function

@@ -60,11 +60,16 @@ def _areas(elf: ElfFile, source: FrameSource) -> Iterator[tuple[int, I64, U64]]:
     fdes = source.frames.fdes
     if not elf.is_relocatable:
         some = np.flatnonzero(fdes.lsda)
-        loaded = elf.sections["flags"] & layout.SHF_ALLOC != 0
-        for index in np.flatnonzero(loaded & (elf.sections["type"] == layout.SHT_PROGBITS)).tolist():
-            held = fdes.lsda[some] - elf.sections["addr"][index] < elf.sections["size"][index]
-            if held.any():
-                yield index, some[held], fdes.lsda[some[held]]
+        some = some[np.argsort(fdes.lsda[some], kind="stable")]
+        areas, is_left = fdes.lsda[some], np.ones(len(some), np.bool_)
+        sections = elf.sections
+        first, end = (np.searchsorted(areas, sections["addr"] + size) for size in (np.uint64(0), sections["size"]))
+        loaded = (sections["flags"] & layout.SHF_ALLOC != 0) & (sections["type"] == layout.SHT_PROGBITS)
+        for index in np.flatnonzero(loaded & (first < end)).tolist():
+            held = first[index] + np.flatnonzero(is_left[first[index] : end[index]])
+            is_left[held] = False  # sections may overlap
+            if len(held):
+                yield index, some[held], areas[held]
     elif source.index is not None:
         relocations = relocations_for(elf, source.index)
         targets = relocations.targets(elf)
